@@ -35,6 +35,7 @@ mod race;
 mod report;
 pub mod resources;
 pub(crate) mod roots;
+mod rows;
 mod solve;
 mod terms;
 mod trials;
@@ -162,9 +163,10 @@ fn check_costs(func: &Function, spec: &Specialization, capability: u32) -> Vec<D
     found
 }
 
-/// The part of [`check`] about masks, which takes no launch.
+/// The part of [`check`] about masks and axes, which takes no launch.
 fn check_masks(func: &Function, spec: &Specialization, pause: Pause<'_>) -> Vec<Diagnostic> {
-    let mut found = masks::check(func, &spec.launches, pause);
+    let mut found = rows::check(func);
+    found.extend(masks::check(func, &spec.launches, pause));
     let label = spec.to_string();
     for finding in &mut found {
         finding.specialization = Some(label.clone());
@@ -196,6 +198,8 @@ pub fn check_accesses(
                 let fresh = fresh::check(func, launch, spec, (&mut elements, &accesses));
                 here.extend(fresh.map(|found| Finding { spot: Spot::Launch, ..found.into() }));
             }
+            let repeated = tuned::repeated(func, launch, spec, (&mut elements, &accesses));
+            here.extend(repeated.map(|found| Finding { spot: Spot::Launch, ..found.into() }));
             let costs = perf::check_launch(func, launch, &mut elements, &accesses);
             here.extend(costs.into_iter().map(Finding::from));
         } else if !needed.counts

@@ -183,6 +183,8 @@ codes! {
         include_str!("explain/mask-counted.md");
     MaskFirstBlock = "mask/first-block", Warning, "a mask that only the first block passes",
         include_str!("explain/mask-first-block.md");
+    ReducedAxis = "shape/reduced-axis", Warning, "numbers of rows that meet the columns of their tile",
+        include_str!("explain/shape-reduced-axis.md");
     MaskAxis = "mask/axis", Warning, "a mask along another axis than the addresses",
         include_str!("explain/mask-axis.md");
     MaskAlwaysTrue = "mask/always-true", Hint, "a mask that is always true",
@@ -197,6 +199,8 @@ codes! {
         include_str!("explain/launch-repeated-argument.md");
     TunedArgument = "launch/tuned-argument", Error, "a launch that gives what autotuning sets",
         include_str!("explain/launch-tuned-argument.md");
+    RepeatedUpdate = "launch/repeated-update", Warning, "memory that each run of autotuning changes again",
+        include_str!("explain/launch-repeated-update.md");
     TuningName = "launch/tuning-name", Error, "a decorator that names a parameter which does not exist",
         include_str!("explain/launch-tuning-name.md");
     WarpCount = "launch/num-warps", Error, "a number of warps that is no power of two",

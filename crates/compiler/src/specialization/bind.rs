@@ -171,6 +171,12 @@ impl<'a> Binder<'a> {
         }
         let of = self.tuning.configs.len();
         let kept = launch.map(|launch| self.kept(launch));
+        let runs = match &kept {
+            Some(Kept::These(kept)) => kept.len(),
+            Some(Kept::Some) => 0,
+            Some(Kept::All) | None => of,
+        };
+        let restored = self.restored().filter(|_| origin != Origin::Scenario && runs > 1);
         for (position, config) in self.tuning.configs.iter().take(MAX_SPECIALIZATIONS).enumerate() {
             // What a scenario launches is the first configuration; the others are tuning.
             let of_scenario = origin == Origin::Scenario && position == 0;
@@ -188,9 +194,17 @@ impl<'a> Binder<'a> {
             }
             let names = config.kwargs.iter().map(|(name, _)| name);
             let sets = names.chain(&self.tuning.heuristics).cloned().collect();
-            let configured = Configured { position, of, sets };
+            let configured = Configured { position, of, sets, restored: restored.clone() };
             found.push(Specialization { config: Some(configured), ..spec });
         }
+    }
+
+    /// The parameters whose memory is put back between the runs of tuning, where that is known.
+    fn restored(&self) -> Option<Arc<[Name]>> {
+        let tuning = &self.tuning;
+        let is_prepared = tuning.configs.iter().any(|config| config.is_prepared);
+        let is_known = tuning.complete && !tuning.may_restore && !is_prepared;
+        is_known.then(|| tuning.restored.as_slice().into())
     }
 
     /// The configurations that a launch may run with, as the author's function chooses among them.

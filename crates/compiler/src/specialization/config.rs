@@ -22,6 +22,8 @@ pub struct Config {
     pub max_registers: Option<u32>,
     /// The function that prepares the arguments of a launch, if it names one.
     pub pre_hook: Option<ItemRef>,
+    /// Whether it names something that prepares the arguments, known or not.
+    pub is_prepared: bool,
     /// The call that makes it.
     pub at: Option<FileRange>,
 }
@@ -37,6 +39,9 @@ pub struct Configured {
     /// The parameters that follow from which one it is: those that it sets, and what heuristics make of
     /// them.
     pub sets: Arc<[Name]>,
+    /// The parameters whose memory is put back between the runs of tuning; `None` where nothing may
+    /// be tuned, or what is put back is not known.
+    pub restored: Option<Arc<[Name]>>,
 }
 
 impl Config {

@@ -41,6 +41,8 @@ pub struct Tuning {
     pub key: Vec<Name>,
     /// Names of the arguments that tuning resets or restores between runs.
     pub restored: Vec<Name>,
+    /// Whether something else may do so: a hook, or names that are not known.
+    pub(super) may_restore: bool,
     /// False when some configurations or heuristics could not be read statically.
     pub complete: bool,
     /// Where they could not, names of which they set no others; `None` when they may set any.
@@ -261,8 +263,12 @@ impl<'a> Reader<'a> {
                 let names =
                     |name: &str| args.keyword(name).map(|names| self.parameter_names(names));
                 let key = args.get(1, "key").map(|key| self.parameter_names(key));
-                let restored = ["reset_to_zero", "restore_value"].into_iter().filter_map(names);
+                let may_restore = RESTORING
+                    .into_iter()
+                    .any(|name| args.keyword(name).is_some_and(|value| !is_list(value)));
+                let restored = RESTORING.into_iter().filter_map(names);
                 let restored: Vec<Name> = restored.flatten().collect();
+                self.tuning.may_restore |= may_restore;
                 self.tuning.key.extend(key.unwrap_or_default());
                 self.tuning.restored.extend(restored);
                 let configs = args.get(0, "configs").and_then(Value::elements);
@@ -374,9 +380,10 @@ impl<'a> Reader<'a> {
             let key = self.value(key);
             self.tuning.key = self.parameter_names(&key);
         }
-        for list in ["reset_to_zero", "restore_value"] {
+        for list in RESTORING {
             if let Some(names) = self.argument(id, None, list) {
                 let names = self.value(names);
+                self.tuning.may_restore |= !is_list(&names);
                 let names = self.parameter_names(&names);
                 self.tuning.restored.extend(names);
             }
@@ -420,6 +427,18 @@ impl<'a> Reader<'a> {
 }
 
 /// The function that chooses among configurations; not known where times are estimated.
+/// What a tuner may be given that puts memory back between runs.
+const RESTORING: [&str; 4] = ["reset_to_zero", "restore_value", "pre_hook", "post_hook"];
+
+/// Whether a value is a list of which all is known, or nothing.
+fn is_list(value: &Value) -> bool {
+    let is_name = |item: &Value| matches!(item, Value::Str(_) | Value::Int(Some(_)));
+    match value {
+        Value::None => true,
+        value => value.elements().is_some_and(|items| items.iter().all(is_name)),
+    }
+}
+
 fn pruner(prune: Value) -> Value {
     match prune {
         Value::Dict(entries) => match <[_; 1]>::try_from(entries) {

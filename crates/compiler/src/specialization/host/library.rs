@@ -819,6 +819,7 @@ fn config(args: &Args<'_>) -> Option<Config> {
             Some(Value::Named(Resolution::Function(at))) => Some(*at),
             _ => None,
         },
+        is_prepared: args.get(5, "pre_hook").is_some_and(|hook| !matches!(hook, Value::None)),
         at: None,
     })
 }
