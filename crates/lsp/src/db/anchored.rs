@@ -155,11 +155,13 @@ impl Anchored {
 
 /// Lets the locations of `function` count from items, lines from 1 as well, so that its text is
 /// the same wherever the items stand.
-/// Where an assertion of the device prints its line, lines are part of the code and stay.
+/// Where an assertion of the device prints its line, lines are part of the code and stay; without them
+/// files are not named, since such lines are not theirs.
 pub(crate) fn anchor_locations(db: &dyn Db, function: &mut ir::Function) -> Anchors {
     let prints_lines = function.insts.values().any(|inst| inst.opcode == Opcode::DeviceAssert);
     let mut anchors = Anchors::default();
     let mut lines: Vec<(FileId, Arc<LineIndex>)> = Vec::new();
+    let paths = std::mem::take(&mut function.files);
     for data in function.locs.values_mut().filter(|data| data.line > 0) {
         let (anchor, start) =
             if prints_lines { whole_file(db, data.at) } else { anchor_of(db, data.at) };
@@ -172,6 +174,9 @@ pub(crate) fn anchor_locations(db: &dyn Db, function: &mut ir::Function) -> Anch
         data.line = data.line.saturating_sub(first).max(1);
         let range = data.at.range;
         let file = anchors.number(anchor);
+        if let Some(path) = paths.get(&data.at.file).filter(|_| prints_lines) {
+            function.files.insert(file, path.clone());
+        }
         let range = TextRange { start: range.start - start, end: range.end - start };
         data.at = FileRange { file, range };
     }
