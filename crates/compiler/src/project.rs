@@ -22,6 +22,7 @@ mod failing;
 pub(crate) mod installation;
 mod kernels;
 pub(crate) mod launchers;
+pub(crate) mod routes;
 mod memory;
 mod named_tuple;
 pub mod paths;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{ItemRef, Resolution, Sources, callee, jit_functions, launching_item, resolve_item};
+use super::routes::{Imported, imported, place, reached};
+use super::{Sources, callee, jit_functions, launching_item};
 use crate::hir::{Body, Expr, ExprId, Function, Item, ItemKind, Module, Name};
 use crate::source::FileId;
 
@@ -95,7 +96,8 @@ pub(crate) fn reached_by(item: &Item) -> impl Iterator<Item = Name> {
     [outermost(item).clone()].into_iter().chain(is_registered(item).then(|| OPERATIONS.into()))
 }
 
-fn outermost(item: &Item) -> &Name {
+/// The outermost function or class that something stands in, or itself, by its name.
+pub(super) fn outermost(item: &Item) -> &Name {
     item.scope.first().unwrap_or(&item.name)
 }
 
@@ -119,8 +121,12 @@ fn has_decorator(function: &Function, is_meant: impl Fn(&str) -> bool) -> bool {
 /// whose arguments come from decorators and fixtures.
 pub(crate) fn runs_alone(item: &Item) -> bool {
     let ItemKind::Function(function) = &item.kind else { return false };
-    item.name.starts_with("test")
-        || function.params.iter().all(|param| param.default.is_some())
+    is_test(function) || function.params.iter().all(|param| param.default.is_some())
+}
+
+/// Whether a function is a test or a benchmark.
+pub(crate) fn is_test(function: &Function) -> bool {
+    function.name.starts_with("test")
         || has_decorator(function, |name| matches!(name, "parametrize" | "perf_report"))
 }
 
@@ -156,68 +162,31 @@ pub fn launching_names(sources: &dyn Sources, file: FileId) -> FxHashSet<Name> {
 }
 
 /// The functions and classes of other files that what `file` runs as a program, a test or a benchmark may
-/// call, as it imports them or has them in a module that it imports, each with the name by which it has
-/// it.
-pub(crate) fn called_elsewhere(sources: &dyn Sources, file: FileId) -> Vec<(Name, ItemRef)> {
+/// call, as it imports them or has them in a module that it imports.
+pub(crate) fn called_elsewhere(sources: &dyn Sources, file: FileId) -> Vec<Imported> {
     let module = sources.module(file).unwrap_or_default();
-    let mut found = Vec::new();
-    if module.mains.is_empty() && !module.items.iter().any(runs_alone) {
-        return found;
+    match module.mains.is_empty() && !module.items.iter().any(runs_alone) {
+        true => Vec::new(),
+        false => imported(sources, file),
     }
-    for (name, meant) in imports(sources, file) {
-        let members = match meant {
-            Resolution::File(module) if module != file => exported(sources, module),
-            Resolution::Function(at) | Resolution::Class(at) => vec![at],
-            _ => continue,
-        };
-        found.extend(members.into_iter().filter(|at| at.file != file).map(|at| (name.clone(), at)));
-    }
-    found
 }
 
-/// What the imports of a file bind.
-fn imports(sources: &dyn Sources, file: FileId) -> Vec<(Name, Resolution)> {
-    let module = sources.module(file).unwrap_or_default();
-    let is_import =
-        |item: &Item| matches!(item.kind, ItemKind::Import { .. } | ItemKind::ImportFrom { .. });
-    let items = (0..).zip(&module.items).filter(|(_, item)| is_import(item));
-    items
-        .map(|(index, item)| (item.name.clone(), resolve_item(sources, ItemRef { file, index })))
-        .collect()
-}
-
-/// The functions and classes of a module at its top, its own and those that it imports.
-fn exported(sources: &dyn Sources, file: FileId) -> Vec<ItemRef> {
-    let module = sources.module(file).unwrap_or_default();
-    let is_own = |item: &Item| {
-        item.scope.is_empty() && matches!(item.kind, ItemKind::Function(_) | ItemKind::Class(_))
-    };
-    let items = (0..).zip(&module.items).filter(|(_, item)| is_own(item));
-    let own = items.map(|(index, _)| ItemRef { file, index });
-    let brought = imports(sources, file).into_iter().filter_map(|(_, meant)| match meant {
-        Resolution::Function(at) | Resolution::Class(at) => Some(at),
-        _ => None,
-    });
-    own.chain(brought).collect()
-}
-
-/// Whether `at` is one of the things of its file that have these names, or lies in one of them.
-pub(crate) fn is_named<'n>(
-    sources: &dyn Sources,
-    at: ItemRef,
-    names: impl IntoIterator<Item = &'n Name>,
-) -> bool {
-    let item = super::item(sources, at);
-    item.is_some_and(|item| names.into_iter().any(|name| name == outermost(&item)))
-}
-
-/// The files whose functions what `file` runs as a program, a test or a benchmark may call to launch
-/// kernels.
+/// The files from which kernels are launched by what `file` runs as a program, a test or a benchmark: it
+/// calls functions of theirs, perhaps by way of others.
 pub(super) fn called_hosts(sources: &dyn Sources, file: FileId) -> Vec<FileId> {
     let mut found: Vec<FileId> = Vec::new();
-    for (_, at) in called_elsewhere(sources, file) {
-        if !found.contains(&at.file) && is_named(sources, at, &*launchers(sources, at.file)) {
-            found.push(at.file);
+    let mut seen = FxHashSet::default();
+    for Imported { at, .. } in called_elsewhere(sources, file) {
+        if place(sources, at).is_some_and(|place| seen.contains(&place)) {
+            continue;
+        }
+        for (host, name) in reached(sources, at) {
+            let launches =
+                || launchers(sources, host).contains(&name);
+            if !found.contains(&host) && host != file && launches() {
+                found.push(host);
+            }
+            seen.insert((host, name));
         }
     }
     found

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::usage::Use;
 use crate::hir::Name;
+use crate::project::routes::Route;
 use crate::project::{ItemRef, Resolution};
 use crate::source::FileId;
 
@@ -26,6 +27,8 @@ pub struct Facts {
     pub(crate) callees: Table<ItemRef, ItemRef>,
     /// The names through which a file launches kernels.
     pub(crate) launchers: Table<FileId, Name>,
+    /// The ways that lead from its code to functions of other files.
+    pub(crate) routes: Table<FileId, Route>,
     /// What each item of a file means.
     pub(super) items: Table<FileId, Resolution>,
     /// What each launch in a file launches.

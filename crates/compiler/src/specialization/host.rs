@@ -73,6 +73,7 @@ mod sizes;
 mod sparse;
 mod special;
 mod states;
+mod statics;
 mod tensor;
 #[cfg(test)]
 mod tests;
@@ -125,6 +126,12 @@ pub(super) struct Host<'a> {
     parameters: FxHashSet<u32>,
     /// Allocations whose tensors may have another type now.
     recast: FxHashSet<u32>,
+    /// The file that is run, where there is nothing before it but imports.
+    entry: Option<FileId>,
+    /// The objects that have the variables of modules and classes as attributes.
+    statics: FxHashMap<statics::Owner, usize>,
+    /// By the file that is run, those that it imports.
+    imported: FxHashMap<FileId, Rc<Vec<FileId>>>,
     /// The attributes of objects.
     objects: FxHashMap<usize, Variables>,
     /// The classes of objects that are instances of the project's own.
@@ -169,8 +176,8 @@ pub(super) struct Host<'a> {
     writes: FxHashMap<ItemRef, Arc<[bool]>>,
     /// Names by file that may be bound at any time.
     rebound: FxHashMap<FileId, Rc<Rebound>>,
-    /// Collections among its arguments that the last function called changed.
-    changed: Vec<Value>,
+    /// Collections among its arguments that the last function called changed, and what they are now.
+    changed: Vec<(Value, Value)>,
     /// What may keep the running code from running.
     doubt: Doubt,
     /// The calls that are running, the outermost first.
@@ -221,6 +228,9 @@ impl<'a> Host<'a> {
             replaced: FxHashSet::default(),
             parameters: FxHashSet::default(),
             recast: FxHashSet::default(),
+            entry: None,
+            statics: FxHashMap::default(),
+            imported: FxHashMap::default(),
             objects: FxHashMap::default(),
             classes: FxHashMap::default(),
             modules: FxHashMap::default(),
@@ -262,6 +272,8 @@ impl<'a> Host<'a> {
         self.calls.clear();
         self.failure = None;
         self.doubt = Doubt::default();
+        self.entry = None;
+        self.statics.clear();
     }
 
     /// A module-level expression's value.
@@ -325,6 +337,9 @@ impl<'a> Host<'a> {
         if self.is_skipped(file, scope, function) {
             return;
         }
+        if self.runs_first(file, function) {
+            self.begin_with_imports(file);
+        }
         for given in self.given_arguments(file, scope, function) {
             self.run_with(file, scope, function, &given);
         }
@@ -368,6 +383,7 @@ impl<'a> Host<'a> {
         if self.is_as_it_stands() {
             self.doubt = Doubt::of_whole();
         }
+        self.begin_with_imports(file);
         self.run_mains(file, mains);
     }
 

@@ -148,6 +148,9 @@ impl Host<'_> {
                     self.assign_from(frame, *target, &value, *source);
                 }
                 if is_collection(&value) {
+                    if let [target] = targets[..] {
+                        frame.note_place(target, *source);
+                    }
                     // Two targets have one value.
                     let others = targets.iter().skip(1).map(|_| targets[0]);
                     for (target, source) in targets.iter().zip([*source].into_iter().chain(others))

@@ -268,7 +268,8 @@ impl Host<'_> {
         self.autocast -= u32::from(casts);
         self.doubt.leave(around, matches!(flow, Flow::Return(None)), frame.exits.may_return());
         self.depth -= 1;
-        self.changed = frame.changed_of(collections).collect();
+        let ends = runs && !matches!(flow, Flow::Return(None));
+        self.changed = frame.changed_of(collections, ends).collect();
         match is_generator {
             true => {
                 self.doubt.raised = false;

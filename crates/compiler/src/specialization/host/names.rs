@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::dtype::language_dtype;
 use super::frame::Frame;
 use super::misuse::Misuse;
+use super::statics::Owner;
 use super::value::{Callable, Value};
 use super::{Host, MAX_DEPTH, dtype, misuse, tensor};
 use crate::builtins::TritonVersion;
@@ -19,6 +20,12 @@ use crate::source::FileId;
 impl Host<'_> {
     /// The value of a variable, or of what a name means.
     pub(super) fn name(&mut self, frame: &mut Frame, name: &Name) -> Value {
+        if frame.scope.is_empty()
+            && !frame.scenario
+            && let Some(held) = self.held(Owner::Module(frame.file), name)
+        {
+            return held;
+        }
         if let Some(value) = frame.variables.get(name) {
             // What is long takes long to look at, as when a list grows in a loop.
             let length = match value {
@@ -77,6 +84,12 @@ impl Host<'_> {
     fn resolved(&mut self, found: Resolution) -> Value {
         match found {
             Resolution::Constant(at) | Resolution::Constexpr(at) => {
+                let bound = item(self.sources, at).filter(|bound| bound.scope.is_empty());
+                if let Some(Item { name, .. }) = &bound
+                    && let Some(held) = self.held(Owner::Module(at.file), name)
+                {
+                    return held;
+                }
                 let mut value = self.constant_at(at);
                 for other in self.other_outcomes(at) {
                     let other = match resolve_item(self.sources, other) {
@@ -87,7 +100,10 @@ impl Host<'_> {
                     };
                     value = self.one_of(value, &other);
                 }
-                value
+                match bound {
+                    Some(bound) => self.first_held(at.file, &bound.name, value),
+                    None => value,
+                }
             }
             Resolution::Triton(path) if &*path == "__version__" => {
                 let text = |version| Value::Str(format!("{version}.0").into());
@@ -123,7 +139,8 @@ impl Host<'_> {
             Resolution::Constexpr(_) => Value::Constexpr(Box::new(value.plain().clone())),
             _ => value,
         };
-        match self.is_rebound(at.file, &scope, &name) {
+        let is_followed = scope.is_empty() && self.entry.is_some();
+        match !is_followed && self.is_rebound(at.file, &scope, &name) {
             true => value.degraded(),
             false => value,
         }
@@ -217,11 +234,10 @@ impl Host<'_> {
                 None if name == "apply" => {
                     Value::Callable(Callable::Apply { class: *at, around: None })
                 }
-                None if self.is_member_assigned(at.file, name) => Value::Unknown,
-                None => match self.member_of_class(*at, name) {
-                    Value::Unknown => self.class_variable(*at, name),
-                    member => member,
-                },
+                None if self.entry.is_none() && self.is_member_assigned(at.file, name) => {
+                    Value::Unknown
+                }
+                None => self.class_variable(*at, name),
             },
             // A class method of one of Triton's own classes.
             (Resolution::Triton(class), _) => {
