@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::routes::{Imported, imported, place, reached};
+use super::routes::{Imported, Place, imported, place, reached, registered_for};
 use super::{Sources, callee, jit_functions, launching_item};
-use crate::hir::{Body, Expr, ExprId, Function, Item, ItemKind, Module, Name};
+use crate::hir::{Body, Expr, ExprId, Function, Item, ItemKind, Module, Name, collections};
 use crate::source::FileId;
 
 /// What registers a function with PyTorch under a name, by which `torch.ops` has it.
@@ -61,6 +61,24 @@ impl Mentions {
         names.into_iter().filter_map(|name| self.items.get(name)).flatten().copied().collect()
     }
 
+    /// The names of what the decorators of a function or class change, which may have it then: they register
+    /// it.
+    fn registered_in(&self, item: &Item) -> Vec<Name> {
+        let mut found = Vec::new();
+        for decorator in decorated_by(item) {
+            for item in self.module.items.iter().filter(|item| outermost(item) == decorator) {
+                match &item.kind {
+                    ItemKind::Function(function) => {
+                        found.extend(function.changes.iter().chain(&function.globals).cloned());
+                    }
+                    ItemKind::Assign { .. } | ItemKind::Class(_) => found.push(decorator.clone()),
+                    _ => {}
+                }
+            }
+        }
+        found
+    }
+
     /// `names`, and those through which host code reaches what has these: of functions that call them, of
     /// the classes of such, and of module-level values made from them.
     pub(crate) fn reaching(&self, mut names: FxHashSet<Name>) -> FxHashSet<Name> {
@@ -71,7 +89,8 @@ impl Mentions {
                 item.kind,
                 ItemKind::Assign { .. } | ItemKind::Function(_) | ItemKind::Class(_)
             );
-            for reaching in reached_by(item).filter(|_| reaches) {
+            let registered = self.registered_in(item);
+            for reaching in reached_by(item).chain(registered).filter(|_| reaches) {
                 if names.insert(reaching.clone()) {
                     open.extend(self.of_names([&reaching]));
                 }
@@ -79,6 +98,17 @@ impl Mentions {
         }
         names
     }
+}
+
+/// The names that the decorators of a function or class at the top of a module begin with.
+pub(crate) fn decorated_by(item: &Item) -> Vec<&Name> {
+    let (body, decorators) = match &item.kind {
+        ItemKind::Function(function) => (&function.body, &function.decorators),
+        ItemKind::Class(class) => (&class.body, &class.decorators),
+        _ => return Vec::new(),
+    };
+    let decorators = decorators.iter().filter(|_| item.scope.is_empty());
+    decorators.filter_map(|decorator| collections::root(body, *decorator)).collect()
 }
 
 /// The names in a piece of code by which it may reach functions that launch.
@@ -163,7 +193,7 @@ pub fn launching_names(sources: &dyn Sources, file: FileId) -> FxHashSet<Name> {
 
 /// The functions and classes of other files that what `file` runs as a program, a test or a benchmark may
 /// call, as it imports them or has them in a module that it imports.
-pub(crate) fn called_elsewhere(sources: &dyn Sources, file: FileId) -> Vec<Imported> {
+fn called_elsewhere(sources: &dyn Sources, file: FileId) -> Vec<Imported> {
     let module = sources.module(file).unwrap_or_default();
     match module.mains.is_empty() && !module.items.iter().any(runs_alone) {
         true => Vec::new(),
@@ -171,22 +201,35 @@ pub(crate) fn called_elsewhere(sources: &dyn Sources, file: FileId) -> Vec<Impor
     }
 }
 
+/// By the names by which it has them, what the programs, tests and benchmarks of a file may call of other
+/// files, and what that comes to.
+pub(crate) fn called_places(sources: &dyn Sources, file: FileId) -> Vec<(Name, Vec<Place>)> {
+    let called = called_elsewhere(sources, file);
+    let registered = match called.is_empty() {
+        true => Vec::new(),
+        false => registered_for(sources, file),
+    };
+    let places = called.into_iter().filter_map(|called| {
+        let mut places = reached(sources, place(sources, called.at)?);
+        // What looks into a registry comes to what is in it.
+        let files: FxHashSet<FileId> = places.iter().map(|(file, _)| *file).collect();
+        let more = registered.iter().filter(|(_, with)| files.contains(with));
+        for (place, _) in more {
+            places.extend(reached(sources, place.clone()));
+        }
+        Some((called.name, places))
+    });
+    places.collect()
+}
+
 /// The files from which kernels are launched by what `file` runs as a program, a test or a benchmark: it
 /// calls functions of theirs, perhaps by way of others.
 pub(super) fn called_hosts(sources: &dyn Sources, file: FileId) -> Vec<FileId> {
     let mut found: Vec<FileId> = Vec::new();
-    let mut seen = FxHashSet::default();
-    for Imported { at, .. } in called_elsewhere(sources, file) {
-        if place(sources, at).is_some_and(|place| seen.contains(&place)) {
-            continue;
-        }
-        for (host, name) in reached(sources, at) {
-            let launches =
-                || launchers(sources, host).contains(&name);
-            if !found.contains(&host) && host != file && launches() {
-                found.push(host);
-            }
-            seen.insert((host, name));
+    for (host, name) in called_places(sources, file).into_iter().flat_map(|(_, places)| places) {
+        let launches = || launchers(sources, host).contains(&name);
+        if !found.contains(&host) && host != file && launches() {
+            found.push(host);
         }
     }
     found

@@ -2,12 +2,13 @@
 //! what these call in turn, as a test calls a module's method, which calls an operation, which launches
 //! a kernel in a third file.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use super::launchers::{Mentions, outermost};
-use super::{ItemRef, Resolution, Sources, item, resolve_item};
+use super::launchers::{Mentions, decorated_by, outermost};
+use super::{ItemRef, Resolution, Scope, Sources, item, resolve, resolve_item};
 use crate::hir::{Body, Expr, Item, ItemKind, Module, Name};
 use crate::source::FileId;
 
@@ -21,7 +22,7 @@ const ENVIRONMENT: &str = "/site-packages/";
 pub(crate) type Place = (FileId, Name);
 
 /// The way to a function or class of another file.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Route {
     /// Where it leads.
     to: Place,
@@ -42,11 +43,18 @@ pub(crate) struct Imported {
 /// The functions and classes of other files that `file` imports, or has in a module that it imports.
 pub(super) fn imported(sources: &dyn Sources, file: FileId) -> Vec<Imported> {
     let mut found = Vec::new();
+    let module = sources.module(file).unwrap_or_default();
+    let named = OnceCell::new();
     for (name, meant) in imports(sources, file) {
         let (members, is_member) = match meant {
-            Resolution::File(module) if module != file => (exported(sources, module), true),
-            Resolution::Function(at) | Resolution::Class(at) => (vec![at], false),
-            _ => continue,
+            Resolution::File(other) if other != file => {
+                let named = named.get_or_init(|| members_named(&module));
+                (exported(sources, other, named), true)
+            }
+            meant => match callable(meant) {
+                Some(at) => (vec![at], false),
+                None => continue,
+            },
         };
         let members = members.into_iter().filter(|at| at.file != file);
         found.extend(members.map(|at| Imported { name: name.clone(), at, is_member }));
@@ -65,17 +73,31 @@ fn imports(sources: &dyn Sources, file: FileId) -> Vec<(Name, Resolution)> {
         .collect()
 }
 
-/// The functions and classes of a module at its top, its own and those that it imports.
-fn exported(sources: &dyn Sources, file: FileId) -> Vec<ItemRef> {
+/// What may be called of what a name means: a function, a class, or what a module has made of them.
+fn callable(meant: Resolution) -> Option<ItemRef> {
+    match meant {
+        Resolution::Function(at) | Resolution::Class(at) | Resolution::Constant(at) => Some(at),
+        _ => None,
+    }
+}
+
+/// The functions and classes of a module at its top, its own and those that it imports, and what it has
+/// made of them that is called by one of these names.
+fn exported(sources: &dyn Sources, file: FileId, named: &FxHashSet<&Name>) -> Vec<ItemRef> {
     let module = sources.module(file).unwrap_or_default();
     let is_own = |item: &Item| {
-        item.scope.is_empty() && matches!(item.kind, ItemKind::Function(_) | ItemKind::Class(_))
+        item.scope.is_empty()
+            && match item.kind {
+                ItemKind::Function(_) | ItemKind::Class(_) => true,
+                ItemKind::Assign { .. } => named.contains(&item.name),
+                _ => false,
+            }
     };
     let items = (0..).zip(&module.items).filter(|(_, item)| is_own(item));
     let own = items.map(|(index, _)| ItemRef { file, index });
-    let brought = imports(sources, file).into_iter().filter_map(|(_, meant)| match meant {
-        Resolution::Function(at) | Resolution::Class(at) => Some(at),
-        _ => None,
+    let brought = imports(sources, file).into_iter().filter_map(|(name, meant)| match meant {
+        Resolution::Constant(_) if !named.contains(&name) => None,
+        meant => callable(meant),
     });
     own.chain(brought).collect()
 }
@@ -87,8 +109,8 @@ pub(super) fn place(sources: &dyn Sources, at: ItemRef) -> Option<Place> {
 
 /// The functions and classes that host code comes to which begins with those at `from`, as far as names
 /// tell: `from` first.
-pub(crate) fn reached(sources: &dyn Sources, from: ItemRef) -> Vec<Place> {
-    let mut open: Vec<Place> = place(sources, from).into_iter().collect();
+pub(crate) fn reached(sources: &dyn Sources, from: Place) -> Vec<Place> {
+    let mut open = vec![from];
     let mut found: Vec<Place> = Vec::new();
     let mut files = FxHashSet::default();
     while let Some(place) = open.pop() {
@@ -102,6 +124,96 @@ pub(crate) fn reached(sources: &dyn Sources, from: ItemRef) -> Vec<Place> {
         found.push(place);
     }
     found
+}
+
+/// The names by which other files may come, through a file, to what it has by one of `called`.
+pub fn calling_names(
+    sources: &dyn Sources,
+    file: FileId,
+    called: &FxHashSet<Name>,
+) -> FxHashSet<Name> {
+    let module = sources.module(file).unwrap_or_default();
+    let is_import =
+        |item: &&Item| matches!(item.kind, ItemKind::Import { .. } | ItemKind::ImportFrom { .. });
+    let imported = module.items.iter().filter(is_import).map(|item| &item.name);
+    let named: FxHashSet<Name> = imported.filter(|name| called.contains(*name)).cloned().collect();
+    match named.is_empty() {
+        true => FxHashSet::default(),
+        false => Mentions::of(sources, file).reaching(named),
+    }
+}
+
+/// The functions and classes that decorators of other files register there, in the files that `file`
+/// imports, each with that file.
+pub(super) fn registered_for(sources: &dyn Sources, file: FileId) -> Vec<(Place, FileId)> {
+    let files = imported_files(sources, file).into_iter();
+    files.flat_map(|file| registered(sources, file).to_vec()).collect()
+}
+
+/// The functions and classes of a file that decorators of others register there.
+fn registered(sources: &dyn Sources, file: FileId) -> Arc<[(Place, FileId)]> {
+    let find = || {
+        let module = sources.module(file).unwrap_or_default();
+        let scope = Scope { file, path: &[] };
+        let with = |name: &Name| {
+            let other = callable(resolve(sources, scope, name))?.file;
+            (other != file && !is_of_environment(sources, other)).then_some(other)
+        };
+        let of_item = |item: &Item| {
+            let others: Vec<FileId> = decorated_by(item).into_iter().filter_map(with).collect();
+            others.into_iter().map(|other| ((file, item.name.clone()), other)).collect::<Vec<_>>()
+        };
+        module.items.iter().flat_map(of_item).collect()
+    };
+    match sources.facts() {
+        Some(facts) => facts.registered.get(file, find),
+        None => find(),
+    }
+}
+
+/// The files that a file imports, and those that these do, those first that are imported first, with the
+/// file itself.
+pub(crate) fn imported_files(sources: &dyn Sources, file: FileId) -> Vec<FileId> {
+    fn add(sources: &dyn Sources, file: FileId, begun: &mut Vec<FileId>, found: &mut Vec<FileId>) {
+        for imported in imported_by(sources, file).iter() {
+            if begun.len() < MAX_FILES && !begun.contains(imported) {
+                begun.push(*imported);
+                add(sources, *imported, begun, found);
+            }
+        }
+        found.push(file);
+    }
+    let mut found = Vec::new();
+    add(sources, file, &mut vec![file], &mut found);
+    found
+}
+
+/// The files that a file imports itself, with the packages that they lie in.
+fn imported_by(sources: &dyn Sources, file: FileId) -> Arc<[FileId]> {
+    let find = || {
+        let module = sources.module(file).unwrap_or_default();
+        let import = |level: u32, path: &[Name]| sources.import(file, level, path);
+        let mut found = Vec::new();
+        for item in &module.items {
+            match &item.kind {
+                ItemKind::Import { path } => {
+                    found.extend((1..=path.len()).filter_map(|end| import(0, &path[..end])));
+                }
+                ItemKind::ImportFrom { level, path, member } => {
+                    found.extend((0..=path.len()).filter_map(|end| import(*level, &path[..end])));
+                    let member = [path.as_slice(), std::slice::from_ref(member)].concat();
+                    found.extend(import(*level, &member));
+                }
+                _ => {}
+            }
+        }
+        found.retain(|found| *found != file && !is_of_environment(sources, *found));
+        found.into()
+    };
+    match sources.facts() {
+        Some(facts) => facts.imported.get(file, find),
+        None => find(),
+    }
 }
 
 /// Whether a file is of a package that is installed.

@@ -67,7 +67,9 @@ mod rebound;
 mod recast;
 mod records;
 mod reduced;
+mod reflection;
 mod scenario;
+mod sets;
 mod signature;
 mod sizes;
 mod sparse;
@@ -130,8 +132,6 @@ pub(super) struct Host<'a> {
     entry: Option<FileId>,
     /// The objects that have the variables of modules and classes as attributes.
     statics: FxHashMap<statics::Owner, usize>,
-    /// By the file that is run, those that it imports.
-    imported: FxHashMap<FileId, Rc<Vec<FileId>>>,
     /// The attributes of objects.
     objects: FxHashMap<usize, Variables>,
     /// The classes of objects that are instances of the project's own.
@@ -230,7 +230,6 @@ impl<'a> Host<'a> {
             recast: FxHashSet::default(),
             entry: None,
             statics: FxHashMap::default(),
-            imported: FxHashMap::default(),
             objects: FxHashMap::default(),
             classes: FxHashMap::default(),
             modules: FxHashMap::default(),

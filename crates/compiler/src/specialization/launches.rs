@@ -17,8 +17,10 @@ use super::host::value::{Tensor, Value};
 use super::host::{Failure, Host, ObservedLaunch, Options, is_integer};
 use super::known::Caller;
 use crate::hir::{Expr, Item, ItemKind, Launch, MainBlock, Module, Name};
-use crate::project::launchers::{Mentions, called_elsewhere, named_in, reached_by, runs_alone};
-use crate::project::routes::{Place, reached};
+use crate::project::launchers::{
+    Mentions, called_places, is_test, named_in, reached_by, runs_alone,
+};
+use crate::project::routes::Place;
 use crate::project::{
     ItemRef, Resolution, Scope, Sources, in_class, is_expected_to_fail, item, launch_scope,
     launching_item, never_runs, resolve_expr, resolve_item,
@@ -279,10 +281,7 @@ impl<'a> HostFile<'a> {
     }
 
     fn called_elsewhere(&self) -> &[(Name, Vec<Place>)] {
-        self.called_elsewhere.get_or_init(|| {
-            let called = called_elsewhere(self.sources, self.file).into_iter();
-            called.map(|called| (called.name, reached(self.sources, called.at))).collect()
-        })
+        self.called_elsewhere.get_or_init(|| called_places(self.sources, self.file))
     }
 
     /// The names through which host code launches the kernel here.
@@ -390,6 +389,7 @@ impl<'a> HostFile<'a> {
     fn items_to_run(&self, launching: &FxHashSet<u32>, names: &FxHashSet<Name>) -> BTreeSet<u32> {
         let mut found = self.mentions.of_names(names);
         found.extend(launching);
+        found.extend(self.tests_of(names));
         let around: Vec<u32> = found.iter().flat_map(|index| self.around(*index)).collect();
         found.extend(around);
         found.retain(|index| {
@@ -403,6 +403,16 @@ impl<'a> HostFile<'a> {
             !is_class && !in_program && !never
         });
         found
+    }
+
+    /// The tests of classes that have one of these names: they may call methods beside them.
+    fn tests_of(&self, names: &FxHashSet<Name>) -> impl Iterator<Item = u32> {
+        let of_class = |item: &Item| match (&item.kind, &item.scope[..]) {
+            (ItemKind::Function(function), [class]) => names.contains(class) && is_test(function),
+            _ => false,
+        };
+        let items = (0..).zip(&self.module.items);
+        items.filter(move |(_, item)| of_class(item)).map(|(index, _)| index)
     }
 
     /// The functions that something stands in: they may call it with what it does not have itself.

@@ -62,7 +62,7 @@ impl Host<'_> {
                 let owner = self.expr(frame, *object);
                 match (&owner, &**attr) {
                     (Value::Object(object), _) if let Some(setter) = self.setter(*object, attr) => {
-                        self.call_function(setter, &[(None, owner.clone()), (None, value.clone())]);
+                        self.call_setter(setter, &owner, value);
                     }
                     (Value::Object(object), _) => self.set_attribute(*object, attr, value.clone()),
                     (Value::Descriptor(descriptor), "block_shape") => {

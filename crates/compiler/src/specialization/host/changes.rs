@@ -258,8 +258,7 @@ impl Host<'_> {
             let mut names = Vec::new();
             sources(code.body(), arg.value, &mut names);
             for name in names {
-                let is_changed =
-                    |value: &Value| changed.iter().any(|(before, _)| before == value);
+                let is_changed = |value: &Value| changed.iter().any(|(before, _)| before == value);
                 if frame.variables.get(&name).is_some_and(is_changed) {
                     frame.forget(&name);
                 }
@@ -289,7 +288,7 @@ fn is_named(body: &Body, value: ExprId) -> bool {
 /// Whether a value may change in place, or hold what does.
 pub(super) fn is_collection(value: &Value) -> bool {
     match value {
-        Value::List(_) | Value::Dict(_) => true,
+        Value::List(_) | Value::Dict(_) | Value::Set(_) => true,
         Value::Tuple(items) | Value::Record { items, .. } => items.iter().any(is_collection),
         _ => false,
     }

@@ -196,7 +196,7 @@ impl Host<'_> {
                         flow
                     }
                     None => {
-                        let decided = frame.decided(*test);
+                        let decided = self.decided(frame, *test);
                         self.either(
                             frame,
                             decided,
@@ -209,7 +209,7 @@ impl Host<'_> {
             Stmt::Match { subject, cases } => {
                 let value = self.expr(frame, *subject);
                 if !self.doubt.raised {
-                    let decided = frame.decided(*subject);
+                    let decided = self.decided(frame, *subject);
                     return self.cases(frame, (&value, decided), cases);
                 }
             }

@@ -53,6 +53,8 @@ impl Host<'_> {
             Value::Callable(Callable::Tuner(tuner)) => self.tune(tuner, args),
             Value::Named(Resolution::Function(at)) => self.call_function(*at, args),
             Value::Global(name) => self.global_call(name, &Args(args)),
+            Value::Object(object) => self.call_instance(*object, args),
+            Value::Named(Resolution::Class(at)) => self.made_by(*at, args),
             _ => Value::Unknown,
         }
     }

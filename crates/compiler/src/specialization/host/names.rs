@@ -188,6 +188,10 @@ impl Host<'_> {
             {
                 Value::Unknown
             }
+            Value::Record { names, .. } => match tensor::attribute(owner, attr) {
+                Value::Unknown => self.record_property(file, names, owner, attr),
+                field => field,
+            },
             Value::Int(_) | Value::Float(_) if !self.uses_numpy => {
                 misuse::of_number(owner, attr).unwrap_or_else(|| tensor::attribute(owner, attr))
             }

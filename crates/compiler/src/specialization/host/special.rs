@@ -67,6 +67,15 @@ impl Host<'_> {
         })
     }
 
+    /// Sets an attribute of an object that its class computes.
+    pub(super) fn call_setter(&mut self, setter: ItemRef, object: &Value, value: &Value) {
+        let Some(function) = function(self.sources, setter) else { return };
+        let given = [(None, object.clone()), (None, value.clone())];
+        if let Some((frame, _)) = self.frame_with(setter, &function, &given) {
+            self.body_with(frame, &function, true);
+        }
+    }
+
     /// `setattr(object, attr, value)`: where the name is not known, any attribute may be set.
     pub(super) fn set_by_name(&mut self, object: usize, attr: &Value, value: &Value) {
         match attr {

@@ -5,21 +5,16 @@
 //! importing leaves it, and changes it in order. Of other runs the text does not say what came before them;
 //! there no more is known of such a variable than what all its values have in common.
 
-use std::rc::Rc;
-
+use super::Host;
+use super::arguments::Args;
 use super::changes::is_collection;
 use super::frame::{Code, Frame};
 use super::value::{Callable, Value};
-use super::Host;
-use crate::hir::collections::root;
-use crate::hir::{Body, Expr, ExprId, Function, Item, ItemKind, Module, Name};
-use crate::project::launchers::{is_test, named_in};
-use crate::project::routes::is_of_environment;
-use crate::project::{ItemRef, Resolution, Scope, item, resolve, resolve_item};
+use crate::hir::{Body, Expr, Function, Item, ItemKind, Name};
+use crate::project::launchers::{decorated_by, is_test, named_in};
+use crate::project::routes::imported_files;
+use crate::project::{ItemRef, Resolution, Scope, item, resolve, resolve_expr, resolve_item};
 use crate::source::FileId;
-
-/// Files whose decorators are looked at.
-const MAX_FILES: usize = 64;
 
 /// What configures tests of a folder.
 const CONFIGURATION: &str = "conftest";
@@ -52,15 +47,27 @@ impl Host<'_> {
             && !self.is_configured(file)
     }
 
-    /// Whether code beside the tests of a file prepares them.
+    /// The file that configures the tests of another one.
+    pub(super) fn configuration(&self, file: FileId) -> Option<FileId> {
+        self.sources.import(file, 0, &[CONFIGURATION.into()])
+    }
+
+    /// Whether code beside the tests of a file prepares them, other than by fixtures.
     fn is_configured(&self, file: FileId) -> bool {
-        let configuration = self.sources.import(file, 0, &[CONFIGURATION.into()]);
-        let module = configuration.and_then(|configuration| self.sources.module(configuration));
-        module.is_some_and(|module| {
-            let calls = |expr: &Expr| matches!(expr, Expr::Call { .. });
-            module.mains.iter().any(|main| main.body.exprs.values().any(calls))
-                || module.items.iter().any(|item| item.name.starts_with("pytest_"))
-        })
+        let Some(file) = self.configuration(file) else { return false };
+        let Some(module) = self.sources.module(file) else { return false };
+        let scope = Scope { file, path: &[] };
+        let calls = |body: &Body| {
+            body.exprs.values().any(|expr| match expr {
+                Expr::Call { callee, .. } => !matches!(
+                    resolve_expr(self.sources, scope, body, *callee),
+                    Resolution::External(_) | Resolution::Triton(_) | Resolution::Undefined
+                ),
+                _ => false,
+            })
+        };
+        module.mains.iter().any(|main| calls(&main.body))
+            || module.items.iter().any(|item| item.name.starts_with("pytest_"))
     }
 
     /// The object that has what is known of the variables of `owner` as attributes.
@@ -165,6 +172,23 @@ impl Host<'_> {
         }
     }
 
+    /// `monkeypatch.setattr(module, name, value)`, of whatever has such a method.
+    pub(super) fn patch(&mut self, file: FileId, args: &Args<'_>) {
+        let (owner, name, value) = match args.positional()[..] {
+            [owner, Value::Str(name), value] => (self.static_owner(owner), name.clone(), value),
+            [Value::Str(path), value] => {
+                let parts: Vec<Name> = path.split('.').map(Name::from).collect();
+                let Some((name, module)) = parts.split_last() else { return };
+                let module = self.sources.import(file, 0, module);
+                (module.map(Owner::Module), name.clone(), value)
+            }
+            _ => return,
+        };
+        if let Some(owner) = owner {
+            self.set_static(owner, &name, value.clone());
+        }
+    }
+
     /// Gives a variable another value, whatever it held.
     pub(super) fn replace_static(&mut self, owner: Owner, name: &Name, value: Value) {
         let object = self.statics_of(owner);
@@ -200,11 +224,12 @@ impl Host<'_> {
         let Some(registering) = self.registering(owner, name) else { return };
         let around = std::mem::take(&mut self.doubt);
         let launches = self.launches.len();
-        for file in self.imported_files().iter() {
-            let Some(module) = self.sources.module(*file) else { continue };
+        let Some(entry) = self.entry else { return };
+        for file in imported_files(self.sources, entry) {
+            let Some(module) = self.sources.module(file) else { continue };
             for (index, item) in (0..).zip(&module.items) {
-                if self.is_registered((*file, item), &registering) {
-                    self.decorate(ItemRef { file: *file, index });
+                if self.is_registered((file, item), &registering) {
+                    self.decorate(ItemRef { file, index });
                 }
             }
         }
@@ -241,69 +266,11 @@ impl Host<'_> {
 
     /// Whether a decorator of an item is one of `registering`, or made by it.
     fn is_registered(&self, (file, item): (FileId, &Item), registering: &[Resolution]) -> bool {
-        let Some((body, decorators)) = decorators_of(item).filter(|_| item.scope.is_empty()) else {
-            return false;
-        };
-        let scope = Scope { file, path: &item.scope };
-        decorators.iter().filter_map(|decorator| root(body, *decorator)).any(|name| {
-            let found = resolve(self.sources, scope, name);
-            registering.contains(&found)
-        })
+        let scope = Scope { file, path: &[] };
+        decorated_by(item)
+            .into_iter()
+            .any(|name| registering.contains(&resolve(self.sources, scope, name)))
     }
-
-    /// The files that the run imports, those first that are imported first, and its own.
-    fn imported_files(&mut self) -> Rc<Vec<FileId>> {
-        let Some(entry) = self.entry else { return Rc::default() };
-        if let Some(known) = self.imported.get(&entry) {
-            return Rc::clone(known);
-        }
-        let mut found = Vec::new();
-        self.add_imported(entry, &mut vec![entry], &mut found);
-        let found = Rc::new(found);
-        self.imported.insert(entry, Rc::clone(&found));
-        found
-    }
-
-    fn add_imported(&self, file: FileId, begun: &mut Vec<FileId>, found: &mut Vec<FileId>) {
-        let module = self.sources.module(file).unwrap_or_default();
-        for imported in imported_by(self, file, &module) {
-            if begun.len() < MAX_FILES && !begun.contains(&imported) {
-                begun.push(imported);
-                self.add_imported(imported, begun, found);
-            }
-        }
-        found.push(file);
-    }
-}
-
-/// The decorators of a function or class, and what holds them.
-fn decorators_of(item: &Item) -> Option<(&Body, &[ExprId])> {
-    match &item.kind {
-        ItemKind::Function(function) => Some((&function.body, &function.decorators)),
-        ItemKind::Class(class) => Some((&class.body, &class.decorators)),
-        _ => None,
-    }
-}
-
-/// The files that importing a file imports, with the packages that they lie in.
-fn imported_by(host: &Host<'_>, file: FileId, module: &Module) -> Vec<FileId> {
-    let import = |level: u32, path: &[Name]| host.sources.import(file, level, path);
-    let mut found = Vec::new();
-    for item in &module.items {
-        match &item.kind {
-            ItemKind::Import { path } => {
-                found.extend((1..=path.len()).filter_map(|end| import(0, &path[..end])));
-            }
-            ItemKind::ImportFrom { level, path, member } => {
-                found.extend((0..=path.len()).filter_map(|end| import(*level, &path[..end])));
-                let member = [path.as_slice(), std::slice::from_ref(member)].concat();
-                found.extend(import(*level, &member));
-            }
-            _ => {}
-        }
-    }
-    found.retain(|found| *found != file && !is_of_environment(host.sources, *found));
-    found
 }
 
 /// Whether a value gives access to objects.

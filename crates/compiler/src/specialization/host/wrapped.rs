@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{Frame, Host};
 use super::value::{Callable, Value};
+use super::{Frame, Host};
 use crate::hir::{Function, Name};
 use crate::project::{
     ItemRef, Resolution, Scope, callee, class, function, item, resolve_expr, resolve_item,
@@ -67,7 +67,7 @@ impl Host<'_> {
     }
 
     /// The frame in which a function begins that is called with these arguments, and its scope.
-    fn frame_with(
+    pub(super) fn frame_with(
         &mut self,
         at: ItemRef,
         function: &Arc<Function>,
