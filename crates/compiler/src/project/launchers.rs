@@ -21,6 +21,9 @@ pub(crate) const REGISTERS: &[&[&str]] = &[
 /// Where PyTorch has the operations that are registered with it.
 const OPERATIONS: &str = "ops";
 
+/// What has everything in a module by name: `globals()` and `sys.modules`.
+const TABLES: &[&str] = &["globals", "modules"];
+
 /// Which functions, assignments and heads of classes of a module have each name in their code: jit
 /// functions launch nothing.
 pub(crate) struct Mentions {
@@ -82,6 +85,9 @@ impl Mentions {
     /// `names`, and those through which host code reaches what has these: of functions that call them, of
     /// the classes of such, and of module-level values made from them.
     pub(crate) fn reaching(&self, mut names: FxHashSet<Name>) -> FxHashSet<Name> {
+        if !names.is_empty() {
+            names.extend(TABLES.iter().map(|table| Name::from(*table)));
+        }
         let mut open = self.of_names(&names);
         while let Some(index) = open.pop_first() {
             let item = &self.module.items[index as usize];
@@ -89,7 +95,10 @@ impl Mentions {
                 item.kind,
                 ItemKind::Assign { .. } | ItemKind::Function(_) | ItemKind::Class(_)
             );
-            let registered = self.registered_in(item);
+            // What registers a class registers its methods.
+            let around = self.module.items_named(outermost(item));
+            let around = around.map(|index| &self.module.items[index as usize]);
+            let registered: Vec<Name> = around.flat_map(|item| self.registered_in(item)).collect();
             for reaching in reached_by(item).chain(registered).filter(|_| reaches) {
                 if names.insert(reaching.clone()) {
                     open.extend(self.of_names([&reaching]));
@@ -116,6 +125,9 @@ pub(crate) fn named_in(body: &Body) -> impl Iterator<Item = &Name> {
     body.exprs.values().filter_map(|expr| match expr {
         Expr::Name(name) => Some(name),
         Expr::Attribute { attr, .. } if &**attr == OPERATIONS => Some(attr),
+        Expr::Attribute { value, attr } if &**attr == TABLES[1] => {
+            body.exprs[*value].is_name("sys").then_some(attr)
+        }
         _ => None,
     })
 }
@@ -187,7 +199,8 @@ pub fn launching_names(sources: &dyn Sources, file: FileId) -> FxHashSet<Name> {
     let alone: FxHashSet<&Name> =
         module.items.iter().filter(|item| runs_alone(item)).map(|item| &item.name).collect();
     let launchers = launchers(sources, file);
-    let launchers = launchers.iter().filter(|name| !alone.contains(name) && ***name != *OPERATIONS);
+    let is_own = |name: &&Name| ***name != *OPERATIONS && !TABLES.contains(&&***name);
+    let launchers = launchers.iter().filter(|name| !alone.contains(name) && is_own(name));
     jit.chain(launchers.cloned()).collect()
 }
 

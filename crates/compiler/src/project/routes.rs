@@ -5,7 +5,7 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::launchers::{Mentions, decorated_by, outermost};
 use super::{ItemRef, Resolution, Scope, Sources, item, resolve, resolve_item};
@@ -51,7 +51,7 @@ pub(super) fn imported(sources: &dyn Sources, file: FileId) -> Vec<Imported> {
                 let named = named.get_or_init(|| members_named(&module));
                 (exported(sources, other, named), true)
             }
-            meant => match callable(meant) {
+            meant => match callable(sources, meant) {
                 Some(at) => (vec![at], false),
                 None => continue,
             },
@@ -74,10 +74,26 @@ fn imports(sources: &dyn Sources, file: FileId) -> Vec<(Name, Resolution)> {
 }
 
 /// What may be called of what a name means: a function, a class, or what a module has made of them.
-fn callable(meant: Resolution) -> Option<ItemRef> {
+fn callable(sources: &dyn Sources, meant: Resolution) -> Option<ItemRef> {
     match meant {
-        Resolution::Function(at) | Resolution::Class(at) | Resolution::Constant(at) => Some(at),
+        Resolution::Function(at) | Resolution::Class(at) => Some(at),
+        Resolution::Constant(at) => item(sources, at).filter(is_made_of_others).map(|_| at),
         _ => None,
+    }
+}
+
+/// Whether a module makes a value of what has names: a member, a function, or a table of such.
+fn is_made_of_others(item: &Item) -> bool {
+    match &item.kind {
+        ItemKind::Assign { body, value, .. } => matches!(
+            body.exprs[*value],
+            Expr::Attribute { .. }
+                | Expr::Call { .. }
+                | Expr::Dict(_)
+                | Expr::Lambda { .. }
+                | Expr::List(_)
+        ),
+        _ => false,
     }
 }
 
@@ -89,7 +105,7 @@ fn exported(sources: &dyn Sources, file: FileId, named: &FxHashSet<&Name>) -> Ve
         item.scope.is_empty()
             && match item.kind {
                 ItemKind::Function(_) | ItemKind::Class(_) => true,
-                ItemKind::Assign { .. } => named.contains(&item.name),
+                ItemKind::Assign { .. } => named.contains(&item.name) && is_made_of_others(item),
                 _ => false,
             }
     };
@@ -97,7 +113,7 @@ fn exported(sources: &dyn Sources, file: FileId, named: &FxHashSet<&Name>) -> Ve
     let own = items.map(|(index, _)| ItemRef { file, index });
     let brought = imports(sources, file).into_iter().filter_map(|(name, meant)| match meant {
         Resolution::Constant(_) if !named.contains(&name) => None,
-        meant => callable(meant),
+        meant => callable(sources, meant),
     });
     own.chain(brought).collect()
 }
@@ -156,14 +172,18 @@ fn registered(sources: &dyn Sources, file: FileId) -> Arc<[(Place, FileId)]> {
         let module = sources.module(file).unwrap_or_default();
         let scope = Scope { file, path: &[] };
         let with = |name: &Name| {
-            let other = callable(resolve(sources, scope, name))?.file;
+            let other = callable(sources, resolve(sources, scope, name))?.file;
             (other != file && !is_of_environment(sources, other)).then_some(other)
         };
-        let of_item = |item: &Item| {
-            let others: Vec<FileId> = decorated_by(item).into_iter().filter_map(with).collect();
-            others.into_iter().map(|other| ((file, item.name.clone()), other)).collect::<Vec<_>>()
-        };
-        module.items.iter().flat_map(of_item).collect()
+        let mut known: FxHashMap<&Name, Option<FileId>> = FxHashMap::default();
+        let mut found = Vec::new();
+        for item in &module.items {
+            for name in decorated_by(item) {
+                let other = *known.entry(name).or_insert_with(|| with(name));
+                found.extend(other.map(|other| ((file, item.name.clone()), other)));
+            }
+        }
+        found.into()
     };
     match sources.facts() {
         Some(facts) => facts.registered.get(file, find),

@@ -18,6 +18,7 @@ use crate::source::{FileId, FileRange};
 use crate::specialization::contents::Contents;
 
 mod algebra;
+mod applied;
 mod arguments;
 mod arrays;
 mod assign;
@@ -81,6 +82,7 @@ mod tensor;
 mod tests;
 pub(super) mod value;
 mod views;
+mod wanted;
 mod wrapped;
 
 pub(super) use arguments::{Args as Arguments, REST};
@@ -124,6 +126,10 @@ pub(super) struct Host<'a> {
     allocations: u32,
     /// Allocations that tensors may not be in any more.
     replaced: FxHashSet<u32>,
+    /// Allocations of tensors whose gradients are wanted.
+    wanted: FxHashSet<u32>,
+    /// Whether gradients of tensors in such memory may not be wanted all the same.
+    may_be_unwanted: bool,
     /// Allocations of parameters and buffers of modules.
     parameters: FxHashSet<u32>,
     /// Allocations whose tensors may have another type now.
@@ -226,6 +232,8 @@ impl<'a> Host<'a> {
             tuned: Vec::new(),
             allocations: 0,
             replaced: FxHashSet::default(),
+            wanted: FxHashSet::default(),
+            may_be_unwanted: false,
             parameters: FxHashSet::default(),
             recast: FxHashSet::default(),
             entry: None,

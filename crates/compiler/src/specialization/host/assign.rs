@@ -60,6 +60,7 @@ impl Host<'_> {
             }
             Expr::Attribute { value: object, attr } => {
                 let owner = self.expr(frame, *object);
+                self.note_taken_out(attr);
                 match (&owner, &**attr) {
                     (Value::Object(object), _) if let Some(setter) = self.setter(*object, attr) => {
                         self.call_setter(setter, &owner, value);
@@ -127,7 +128,7 @@ impl Host<'_> {
                     changed.map_or(Value::Unknown, |()| Value::Dict(entries)),
                 );
             }
-            Value::Object(sequence) => self.change_sequence(sequence, "insert", None),
+            Value::Object(sequence) => self.set_child(sequence, &key, value.clone()),
             Value::List(mut items) => {
                 let at = match key {
                     Value::Int(Some(at)) => operators::position(items.len(), at),

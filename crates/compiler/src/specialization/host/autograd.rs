@@ -168,6 +168,10 @@ impl Host<'_> {
             return Value::Unknown;
         };
         let context = self.object();
+        if let Value::Object(context) = context {
+            let wanted = args.iter().map(|(_, given)| self.wants_gradient(given)).collect();
+            self.set_attribute(context, &"needs_input_grad".into(), Value::Tuple(wanted));
+        }
         let output = self.forward((class.file, &scope, around.as_ref()), &context, args);
         let output = self.numbered(output);
         if let Some(backward) = self.method(class.file, &scope, "backward") {

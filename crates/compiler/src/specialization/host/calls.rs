@@ -142,6 +142,7 @@ impl Host<'_> {
         let args = Args(&values);
         if let Some((_, name)) = &method {
             self.note_mode(name);
+            self.note_gradients(name, receiver.as_ref(), &args);
             self.differentiated |= &**name == "backward";
         }
         let own = match (&receiver, &method) {
@@ -226,6 +227,13 @@ impl Host<'_> {
                 self.gradcheck(&args)
             }
             (Value::Named(Resolution::External(path)), ..)
+                if path.iter().map(|name| &**name).eq(["functools", "reduce"])
+                    && is_own(args.get(0, "function"))
+                    && let Some(result) = self.reduced(&args) =>
+            {
+                result
+            }
+            (Value::Named(Resolution::External(path)), ..)
                 if path.iter().map(|name| &**name).eq(["importlib", "import_module"]) =>
             {
                 self.imported_by_name(frame.file, &args)
@@ -288,6 +296,7 @@ impl Host<'_> {
                     _ => {
                         let made = self.allocate(result, contents);
                         let made = drawn::by_torch(&path, self.allocate_known(made));
+                        self.note_wanted(&args, &made);
                         self.drawn_by_one_run(made)
                     }
                 };
@@ -551,6 +560,11 @@ impl Host<'_> {
             }
         }
     }
+}
+
+/// True for a function of the project.
+fn is_own(function: Option<&Value>) -> bool {
+    matches!(function, Some(Value::Callable(_) | Value::Named(Resolution::Function(_))))
 }
 
 /// True for the classes of a module's parameters and buffers.

@@ -87,6 +87,7 @@ impl Host<'_> {
             }
             Expr::Call { callee, args } => self.call(frame, id, *callee, args),
             Expr::Attribute { value, attr } => {
+                self.may_be_unwanted |= &**attr == "data";
                 let (owner, member) = self.attribute(frame, *value, attr);
                 self.note_raised(frame, id, &member, &[&owner]);
                 member

@@ -113,10 +113,7 @@ impl Host<'_> {
         frame.around = Some(Arc::clone(around));
         for (name, value) in &around.variables {
             if !frame.variables.contains_key(name) {
-                let value = match self.is_rebound(around.file, &around.scope, name) {
-                    true => value.degraded(),
-                    false => value.clone(),
-                };
+                let value = self.since((around.file, &around.scope), name, value);
                 frame.variables.insert(name.clone(), value);
                 frame.note_open(name, around.open.contains(name));
             }

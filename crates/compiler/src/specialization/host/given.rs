@@ -9,6 +9,7 @@ use super::frame::Code;
 use super::value::Value;
 use super::{Frame, Host, Variables};
 use crate::hir::{Arg, ArgKind, Expr, ExprId, Function, Item, ItemKind, Literal, Name};
+use crate::project::launchers::is_test;
 use crate::project::{
     ItemRef, Resolution, Scope, constant, function, item, item_scope, resolve, resolve_expr,
 };
@@ -223,7 +224,7 @@ impl Host<'_> {
             };
             choices = choices.iter().flat_map(with).take(MAX_SETS).collect();
         }
-        let used = self.used_by_all_of(file);
+        let used = if is_test(function) { self.used_by_all_of(file) } else { Vec::new() };
         let given = choices.into_iter().map(|mut given| {
             let mut found = Variables::default();
             used.iter().for_each(|fixture| {

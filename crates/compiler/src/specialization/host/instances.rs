@@ -152,6 +152,11 @@ impl Host<'_> {
         }
         let Some(at) = self.classes.get(&object).copied() else {
             return match self.modules.contains_key(&object) {
+                true if args.is_empty()
+                    && let Some(listed) = self.of_dict(object, name) =>
+                {
+                    listed
+                }
                 true if CHANGE_SEQUENCE.contains(&name) => {
                     self.change_sequence(object, name, Args(args).get(0, "module").cloned());
                     Value::Object(object)

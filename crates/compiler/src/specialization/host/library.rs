@@ -120,47 +120,6 @@ impl Host<'_> {
             _ => None,
         }
     }
-
-    /// Elements in the order of what a function makes of them, if that is known.
-    fn sorted(&mut self, items: &Value, key: &Value, reverse: Option<&Value>) -> Value {
-        let reverse = reverse.map_or(Some(false), operators::truth);
-        let (Some(items), Some(reverse)) = (items.elements(), reverse) else {
-            return Value::Unknown;
-        };
-        let mut sorted: Vec<(Value, Value)> = Vec::new();
-        for item in items {
-            let key = self.call_value(key, &[(None, item.clone())]);
-            let mut at = sorted.len();
-            while at > 0 {
-                let (this, before) = (&key, &sorted[at - 1].0);
-                let (less, than) = if reverse { (before, this) } else { (this, before) };
-                match operators::compare(CompareOp::Lt, less, than) {
-                    Some(true) => at -= 1,
-                    Some(false) => break,
-                    None => return Value::Unknown,
-                }
-            }
-            sorted.insert(at, (key, item));
-        }
-        Value::List(sorted.into_iter().map(|(_, item)| item).collect())
-    }
-
-    /// Elements that are not known to be filtered out.
-    fn filter(&mut self, function: &Value, items: &Value) -> Value {
-        let Some(mut items) = items.elements() else { return Value::Unknown };
-        items.retain(|item| {
-            let kept = match function {
-                Value::None => item.clone(),
-                function => self.call_value(function, &[(None, item.clone())]),
-            };
-            let kept = operators::truth(&kept);
-            if kept.is_none() {
-                self.doubt.note_more();
-            }
-            kept != Some(false)
-        });
-        Value::List(items)
-    }
 }
 
 /// One of Python's own functions.

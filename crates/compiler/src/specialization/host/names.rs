@@ -34,10 +34,8 @@ impl Host<'_> {
                 _ => 0,
             };
             self.fuel = self.fuel.saturating_sub(length as u32);
-            return match self.is_rebound(frame.file, &frame.scope, name) {
-                true => value.degraded(),
-                false => self.current(value.clone()),
-            };
+            let value = self.since((frame.file, &frame.scope), name, value);
+            return self.current(value);
         }
         let scope = Scope { file: frame.file, path: &frame.scope };
         match self.meaning(scope, name) {
@@ -176,6 +174,12 @@ impl Host<'_> {
     /// A member of a value, as code of a file sees it.
     pub(super) fn attribute_of(&mut self, file: FileId, owner: &Value, attr: &Name) -> Value {
         match owner {
+            Value::Named(Resolution::Function(at) | Resolution::Class(at))
+            | Value::Callable(Callable::Undecorated(at) | Callable::Closure { at, .. })
+                if &**attr == "__name__" =>
+            {
+                item(self.sources, *at).map_or(Value::Unknown, |item| Value::Str(item.name))
+            }
             Value::Member(member) => self.attribute_of_member(member, attr),
             Value::Named(base) => self.member(base, attr),
             Value::Object(object) => match self.object_attribute(*object, attr) {

@@ -319,6 +319,14 @@ fn same(left: &Value, right: &Value) -> Option<bool> {
     }
 }
 
+/// Whether two keys are one: a member of an enumeration is itself, whatever it compares equal to.
+fn is_same_key(known: &Value, key: &Value) -> bool {
+    match (known, key) {
+        (Value::Member(known), Value::Member(key)) => known == key,
+        _ => same(known, key) == Some(true),
+    }
+}
+
 fn contains(container: &Value, item: &Value) -> Option<bool> {
     if let Value::Named(Resolution::External(path)) = container
         && path.iter().map(|name| &**name).eq(["os", "environ"])
@@ -333,9 +341,8 @@ fn contains(container: &Value, item: &Value) -> Option<bool> {
     let mut all_known = true;
     for known in &items {
         match same(known, item) {
-            Some(true) => return Some(true),
-            Some(false) => {}
-            None => all_known = false,
+            _ if is_same_key(known, item) => return Some(true),
+            known => all_known &= known == Some(false),
         }
     }
     all_known.then_some(false)
@@ -369,7 +376,7 @@ pub(super) fn subscript(value: &Value, index: &Value) -> Value {
             .and_then(|items| items.get(position(items.len(), *index)?).cloned())
             .unwrap_or(Value::Unknown),
         (Value::Dict(entries), key) => {
-            let found = entries.iter().rev().find(|(known, _)| same(known, key) == Some(true));
+            let found = entries.iter().rev().find(|(known, _)| is_same_key(known, key));
             found.map_or(Value::Unknown, |(_, value)| value.clone())
         }
         (Value::Tensor(tensor), Value::Int(index)) => {
