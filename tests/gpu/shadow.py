@@ -23,7 +23,7 @@ from triton.compiler.compiler import ASTSource
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction
 
-from compare import CELLS, Driver, Function, spelled
+from compare import CELLS, Driver, Function, spelled, tensor_maps
 
 # How far results may be apart, relative to the largest of a tensor: float32 is multiplied in tf32.
 TOLERANCES = {torch.float64: 1e-6, torch.float32: 2e-3, torch.float16: 4e-3, torch.bfloat16: 2e-2}
@@ -208,6 +208,7 @@ class Shadow:
         if manifest["scratch_bytes"]:
             raise NotComparable("needs scratch memory")
         cells = [cell(param["type"], bound[param["name"]]) for param in manifest["params"]]
+        cells += tensor_maps(self.driver, manifest, cells)
         launch = loaded.bind(grid, manifest["block"][0], cells)
         launch()
         torch.cuda.synchronize()

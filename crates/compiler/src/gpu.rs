@@ -16,6 +16,7 @@
 //! | [`held`] | reads operands from their buffers in loops where registers run short |
 //! | [`early_stores`] | puts operands of later products into their buffers before earlier ones |
 //! | [`pipeline`] | copies operands of products asynchronously, iterations ahead |
+//! | [`bulk`] | which of them the bulk copy engine copies, as part of `pipeline` |
 //! | [`in_flight`] | keeps products in flight across iterations, as part of `pipeline` |
 //! | [`direct`] | reads tiles from buffers in the layouts in which they are used |
 //! | [`loads_first`] | issues loads before work that waits for others |
@@ -32,6 +33,7 @@ pub mod anew;
 pub mod arch;
 mod assign;
 mod barrier;
+pub mod bulk;
 pub mod coalesce;
 mod copies;
 mod direct;
@@ -63,7 +65,7 @@ use crate::layout::LayoutError;
 use crate::passes;
 
 /// Threads of a warp.
-pub(crate) const LANES: usize = 32;
+pub const LANES: usize = 32;
 
 /// Registers of a thread in kernels with matrix products, as far as their number is asked for before
 /// it is known.
@@ -144,7 +146,8 @@ pub enum LowerError {
 pub struct GpuTarget {
     /// Compute capability as one number: 80, 90, ...
     pub capability: u32,
-    /// Whether there are matrix instructions of warp groups (`wgmma`), which sm_90a has.
+    /// Whether there are matrix instructions of warp groups (`wgmma`), and bulk copies of what they read,
+    /// as sm_90a has.
     pub has_warp_groups: bool,
 }
 
@@ -155,6 +158,9 @@ pub struct GpuTarget {
 pub fn lower(func: Verified<'_>, target: GpuTarget) -> Result<Function, LowerError> {
     let mut expanded = func.function().clone();
     accumulate::accumulate(&mut expanded);
+    if !target.has_warp_groups {
+        bulk::forget_tensors(&mut expanded);
+    }
     scaled::expand(&mut expanded);
     precision::expand(&mut expanded, target);
     let func = verified("precision", &expanded)?;
@@ -171,6 +177,7 @@ pub fn lower(func: Verified<'_>, target: GpuTarget) -> Result<Function, LowerErr
     passes::eliminate_dead_code(&mut lowered);
     check("merge and held", &lowered)?;
     let mut lowered = scheduled(lowered, target)?;
+    bulk::forget_tensors(&mut lowered);
     direct::read_directly(&mut lowered)?;
     passes::eliminate_common_subexpressions(&mut lowered);
     passes::eliminate_dead_code(&mut lowered);
