@@ -294,7 +294,8 @@ impl<'f> Emitter<'f> {
         let data = &self.func.insts[inst];
         let is_buffer = |value: Value| matches!(self.ty(value), Type::Buffer(_));
         let reads_or_exchanges = || {
-            let reads = matches!(data.opcode, Opcode::LocalLoad | Opcode::Mma | Opcode::MultiplyAdd);
+            let reads =
+                matches!(data.opcode, Opcode::LocalLoad | Opcode::Mma | Opcode::MultiplyAdd);
             reads && data.uses().any(is_buffer) || self.plan.scratch(inst).is_some()
         };
         data.opcode == Opcode::LocalStore || self.plan.has_bulk_copies() && reads_or_exchanges()

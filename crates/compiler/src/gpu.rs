@@ -176,8 +176,7 @@ pub fn lower(func: Verified<'_>, target: GpuTarget) -> Result<Function, LowerErr
     held::release(&mut lowered);
     passes::eliminate_dead_code(&mut lowered);
     check("merge and held", &lowered)?;
-    let mut lowered = scheduled(lowered, target)?;
-    bulk::forget_tensors(&mut lowered);
+    let mut lowered = brought(lowered, target)?;
     direct::read_directly(&mut lowered)?;
     passes::eliminate_common_subexpressions(&mut lowered);
     passes::eliminate_dead_code(&mut lowered);
@@ -190,6 +189,25 @@ pub fn lower(func: Verified<'_>, target: GpuTarget) -> Result<Function, LowerErr
     barrier::insert(&mut lowered);
     check("barrier", &lowered)?;
     Ok(lowered)
+}
+
+/// `func` scheduled, with bulk copies where these leave room for as many CTAs: mbarriers take shared memory.
+/// On an H100, attention of two CTAs takes 0.85 times as long with bulk copies, and 1.19 times with one CTA
+/// left.
+fn brought(mut func: Function, target: GpuTarget) -> Result<Function, LowerError> {
+    let in_bulk = scheduled(func.clone(), target)?;
+    let has_bulk_copies =
+        in_bulk.walk().iter().any(|&inst| in_bulk.insts[inst].opcode == Opcode::BulkCopy);
+    let mut chosen = in_bulk;
+    if has_bulk_copies {
+        bulk::forget_tensors(&mut func);
+        let plain = scheduled(func, target)?;
+        if has_fewer_ctas(&chosen, &plain, target)? {
+            chosen = plain;
+        }
+    }
+    bulk::forget_tensors(&mut chosen);
+    Ok(chosen)
 }
 
 /// `func` with its loops pipelined, and with operands stored early, where tiles take many registers,

@@ -36,8 +36,7 @@ impl Emitter<'_> {
                 let mbarrier = self.shared_place(data.operand(0), 0);
                 let issues = self.issues(Some(data.operand(1)));
                 let bytes = bytes.bytes;
-                let asm =
-                    format!("mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], {bytes};");
+                let asm = format!("mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], {bytes};");
                 self.predicated(&asm, issues, &[mbarrier]);
             }
             (Opcode::BulkCopy, _) => return self.bulk_copy(data),
@@ -69,8 +68,7 @@ impl Emitter<'_> {
         let constraint = |arg: &String| if arg.starts_with("ptr %") { "l" } else { "r" };
         let mut constraints: Vec<&str> = args.iter().map(constraint).collect();
         constraints.extend(["b", "~{memory}"]);
-        let all: Vec<String> =
-            args.iter().cloned().chain([format!("i1 {issues}")]).collect();
+        let all: Vec<String> = args.iter().cloned().chain([format!("i1 {issues}")]).collect();
         self.text.line(format_args!(
             "call void asm sideeffect \"@${} {asm}\", \"{}\"({})",
             args.len(),
@@ -82,9 +80,9 @@ impl Emitter<'_> {
     /// The address of a byte of `buffer`, with its type.
     fn shared_place(&mut self, buffer: Value, byte: u32) -> String {
         let start = self.registers(buffer)[0];
-        let place = self.text.op(format_args!(
-            "getelementptr i8, ptr addrspace(3) @{SHARED_SYMBOL}, i32 {start}"
-        ));
+        let place = self
+            .text
+            .op(format_args!("getelementptr i8, ptr addrspace(3) @{SHARED_SYMBOL}, i32 {start}"));
         let place =
             self.text.op(format_args!("getelementptr i8, ptr addrspace(3) {place}, i32 {byte}"));
         format!("ptr addrspace(3) {place}")
@@ -176,8 +174,7 @@ mod tests {
     #[test]
     fn boxes_follow_each_other_along_rows_first() {
         let starts = box_starts(&[2, 512, 128], &[1, 256, 64]);
-        let expected =
-            [[0, 0, 0], [0, 256, 0], [0, 0, 64], [0, 256, 64], [1, 0, 0], [1, 256, 0]];
+        let expected = [[0, 0, 0], [0, 256, 0], [0, 0, 64], [0, 256, 64], [1, 0, 0], [1, 256, 0]];
         assert_eq!(starts[..6], expected);
         assert_eq!(starts.len(), 8);
     }

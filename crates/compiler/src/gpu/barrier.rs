@@ -200,8 +200,8 @@ impl Analysis {
                 }
                 pending.read.insert(place);
             }
-            // The same thread makes others there.
-            Opcode::MbarrierInvalidate => {
+            // Others may still wait for the phase before. What one thread does to mbarriers, it does in order.
+            Opcode::MbarrierExpect | Opcode::MbarrierInvalidate => {
                 self.write(func, inst, Place::of(func, data.operand(0)), pending);
             }
             Opcode::LocalLoad | Opcode::Mma | Opcode::WarpGroupMma | Opcode::MultiplyAdd => {

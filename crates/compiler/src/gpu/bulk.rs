@@ -47,8 +47,7 @@ impl BulkCopy {
         let (&last, sizes) = sizes.split_last()?;
         let boxes = boxes(&load.storage, &load.shape, load.elem)?;
         let inside = func.defined_in(body);
-        let is_known =
-            |&size: &Value| !inside.contains(&size) && Product::of(func, size).is_some();
+        let is_known = |&size: &Value| !inside.contains(&size) && Product::of(func, size).is_some();
         let begins_fit = begins.iter().all(|&at| *func.ty(at) == Type::scalar(Scalar::I32));
         let is_param = Product::of(func, base).is_some_and(|base| base.is_param());
         let fits = load.fills_zeros(func)

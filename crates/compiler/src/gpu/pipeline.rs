@@ -59,8 +59,8 @@ use super::shared::stage_bytes;
 use crate::analysis::axis::AxisInfos;
 use crate::analysis::roots::Roots;
 use crate::ir::{
-    Attrs, BufferType, Builder, Bytes, Function, Inst, InstData, IntCompare, IntPredicate, Loc, Loop,
-    Opcode, Region, Scalar, Type, Value, ValueData, ValueDef, Wait,
+    Attrs, BufferType, Builder, Bytes, Function, Inst, InstData, IntCompare, IntPredicate, Loc,
+    Loop, Opcode, Region, Scalar, Type, Value, ValueData, ValueDef, Wait,
 };
 use crate::layout::{Dim, LinearLayout};
 
@@ -506,9 +506,9 @@ impl Plan {
         let index = func.add_argument(self.body, func.ty(args[0]).clone());
         values.insert(args[0], index);
         let stage = func.add_argument(self.body, Type::scalar(Scalar::I32));
-        let parity = ring.mbarriers.map(|mbarriers| {
-            (mbarriers, func.add_argument(self.body, Type::scalar(Scalar::I32)))
-        });
+        let parity = ring
+            .mbarriers
+            .map(|mbarriers| (mbarriers, func.add_argument(self.body, Type::scalar(Scalar::I32))));
         let ahead = self.stages - 1;
         let brought: Vec<Value> = (0..ahead)
             .flat_map(|_| &self.scalars)
@@ -569,7 +569,9 @@ impl Plan {
         let mut builder = Builder::new(func, self.body);
         builder.set_loc(data.loc);
         next.push(neighbor_stage(&mut builder, stage, Direction::Forward, self.stages));
-        next.extend(parity.map(|(_, parity)| next_parity(&mut builder, stage, parity, self.stages)));
+        next.extend(
+            parity.map(|(_, parity)| next_parity(&mut builder, stage, parity, self.stages)),
+        );
         next.extend(brought.iter().skip(self.scalars.len()));
         next.extend(self.scalars.iter().map(|&load| values[&func.insts[load].result()]));
         func.insts[end].operands.extend(next.into_iter().map(Some));

@@ -6,7 +6,7 @@
 //! overlapping range must wait for these reads, unless a barrier lies between. Buffers are
 //! synchronized by the function itself, as if each were memory of its own; only where one takes the
 //! place of something else is there more to wait for. Small ranges are kept apart, so that
-//! reductions in a row need one barrier each; large ones overlap when they are not needed at the
+//! reductions in a row need one barrier each, and with them mbarriers; large ones overlap when they are not needed at the
 //! same time. Cost: two sweeps per loop, and quadratic in the number of large ranges.
 
 use std::ops::Range;
@@ -17,7 +17,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::LowerError;
 use super::exchange::{Places, scan_bytes, sort_bytes};
 use super::in_flight::{Reading, left_pending};
-use crate::ir::{Attrs, Elem, Function, Inst, InstData, Opcode, Region, Type, Value};
+use crate::ir::{Attrs, Elem, Function, Inst, InstData, Opcode, Region, Scalar, Type, Value};
 use crate::layout::{Conversion, LayoutError, plan_conversion};
 
 /// Ranges up to this size never overlap others.
@@ -105,6 +105,11 @@ impl SharedPlan {
             if data.opcode == Opcode::LocalAlloc {
                 let buffer = data.result();
                 let bytes = buffer_bytes(func.ty(buffer));
+                if is_mbarrier(func.ty(buffer)) {
+                    plan.buffers.insert(buffer, plan.bytes..plan.bytes + bytes);
+                    plan.bytes += bytes.next_multiple_of(ALIGN);
+                    continue;
+                }
                 large.push(Placement { user: User::Buffer(buffer), bytes, life: at..at + 1 });
                 continue;
             }
@@ -336,10 +341,15 @@ fn is_buffer(func: &Function, value: Value) -> bool {
     matches!(func.ty(value), Type::Buffer(_))
 }
 
+/// Whether the stages of a buffer are mbarriers.
+pub(crate) fn is_mbarrier(buffer: &Type) -> bool {
+    matches!(buffer, Type::Buffer(_)) && buffer.numel() == 1 && buffer.number() == Some(Scalar::I64)
+}
+
 /// Bytes of one stage of a buffer.
 pub fn stage_bytes(buffer: &Type) -> u32 {
-    let bytes = buffer.elem().map_or(0, Elem::bytes);
-    (buffer.numel() as u32 * bytes).next_multiple_of(ALIGN)
+    let bytes = buffer.numel() as u32 * buffer.elem().map_or(0, Elem::bytes);
+    if is_mbarrier(buffer) { bytes } else { bytes.next_multiple_of(ALIGN) }
 }
 
 /// How many stages a buffer has.

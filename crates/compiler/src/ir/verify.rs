@@ -171,7 +171,9 @@ impl Verifier<'_> {
         ensure(powers, || format!("{ty}: extents must be powers of two"))?;
         ensure(ty.numel() <= MAX_TILE_ELEMENTS, || format!("{ty}: too many elements"))?;
         match (self.func.level, ty) {
-            (Level::Tile, Type::Buffer(_) | Type::Token | Type::TensorMap) => Err(format!("{ty} at tile level")),
+            (Level::Tile, Type::Buffer(_) | Type::Token | Type::TensorMap) => {
+                Err(format!("{ty} at tile level"))
+            }
             (Level::Tile, _) => ensure(ty.layout().is_none(), || format!("{ty} at tile level")),
             (Level::Gpu, Type::Tile(_)) => self.check_layout(ty),
             (Level::Gpu, _) => Ok(()),
@@ -471,7 +473,9 @@ fn check_one(data: &InstData, operands: &[&Type], result: &Type) -> Check {
             ensure(shapes, || "pointers, mask and other have the result's shape".to_owned())?;
             let is_whole = tensor.is_empty() || tensor.len() == 1 + 3 * shape.len();
             let scalars = tensor.iter().all(|ty| matches!(ty, Type::Scalar(_)));
-            ensure(is_whole && scalars, || "a tensor is a base and three scalars per axis".to_owned())
+            ensure(is_whole && scalars, || {
+                "a tensor is a base and three scalars per axis".to_owned()
+            })
         }
         (Opcode::TensorMap, Attrs::Boxes(boxes)) => {
             let is_base = operands[0].elem().and_then(Elem::pointee).is_some_and(|e| !e.is_ptr());

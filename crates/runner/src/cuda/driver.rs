@@ -389,7 +389,8 @@ impl EncodedMap {
         strides: &[u64],
     ) -> Result<EncodedMap, CudaError> {
         use sys::{CUtensorMapDataType as Elem, CUtensorMapSwizzle as Swizzle};
-        let element_bytes = DType::from_signature(&map.ty).map_or(0, |dtype| dtype.bits().div_ceil(8));
+        let element_bytes =
+            DType::from_signature(&map.ty).map_or(0, |dtype| dtype.bits().div_ceil(8));
         let elem = match element_bytes {
             1 => Elem::CU_TENSOR_MAP_DATA_TYPE_UINT8,
             2 => Elem::CU_TENSOR_MAP_DATA_TYPE_UINT16,
