@@ -65,7 +65,7 @@ use crate::layout::LayoutError;
 use crate::passes;
 
 /// Threads of a warp.
-pub const LANES: usize = 32;
+pub(crate) const LANES: usize = 32;
 
 /// Registers of a thread in kernels with matrix products, as far as their number is asked for before
 /// it is known.

@@ -6,6 +6,7 @@
 use tile_compiler::gpu::shared;
 use tile_compiler::ir::{Attrs, Inst, InstData, Opcode, Value};
 
+use super::index::LANE_BITS;
 use super::text::{Ty, Val};
 use super::{Emitted, Emitter, SHARED_SYMBOL};
 use crate::tensor_maps::tensor_map;
@@ -48,12 +49,8 @@ impl Emitter<'_> {
 
     /// Whether this is the thread that copies, where `exists` is true.
     fn issues(&mut self, exists: Option<Value>) -> Val {
-        let threads = self.func.options.num_warps * tile_compiler::gpu::LANES as u32;
-        let thread = self.thread();
-        let is_first = self.in_prelude(|this| {
-            let number = this.text.binary("and", Ty::Int(32), thread, (threads - 1).into());
-            this.text.op(format_args!("icmp eq i32 {number}, 0"))
-        });
+        let warps = self.func.options.num_warps;
+        let is_first = self.thread_without((1 << LANE_BITS) - 1, warps - 1).unwrap_or(Val::Int(1));
         match exists {
             Some(exists) => {
                 let exists = self.registers(exists)[0];

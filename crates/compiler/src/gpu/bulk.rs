@@ -8,6 +8,7 @@
 use smallvec::{SmallVec, smallvec};
 
 use super::early::EarlyLoad;
+use crate::analysis::roots::Roots;
 use crate::ir::{
     Attrs, Boxes, Builder, Elem, Function, Opcode, Region, Scalar, Shape, Type, Value, ValueDef,
 };
@@ -35,11 +36,17 @@ impl BulkCopy {
     ///
     /// - a descriptor names its tensor, whose base and strides the language has aligned as the engine asks;
     /// - what is outside of the tensor is zero;
+    /// - the kernel writes no tensor of the same parameter: the engine need not see what threads write;
     /// - base, extents and strides are parameters or products of them, so that the launcher knows them;
     /// - its buffer holds rows as the engine permutes them.
     ///
     /// Else, each thread copies its own elements.
-    pub fn of(func: &Function, body: Region, load: &EarlyLoad) -> Option<BulkCopy> {
+    pub fn of(
+        func: &Function,
+        roots: &Roots<'_>,
+        body: Region,
+        load: &EarlyLoad,
+    ) -> Option<BulkCopy> {
         let data = &func.insts[load.load];
         let tensor: Vec<Value> = data.tensor().iter().copied().flatten().collect();
         let (&base, axes) = tensor.split_first()?;
@@ -50,7 +57,9 @@ impl BulkCopy {
         let is_known = |&size: &Value| !inside.contains(&size) && Product::of(func, size).is_some();
         let begins_fit = begins.iter().all(|&at| *func.ty(at) == Type::scalar(Scalar::I32));
         let is_param = Product::of(func, base).is_some_and(|base| base.is_param());
+        let written = roots.written_in(func.body)?;
         let fits = load.fills_zeros(func)
+            && roots.read_others([load.load], &written)
             && is_param
             && !inside.contains(&base)
             && func.constant_bits(last) == Some(1)

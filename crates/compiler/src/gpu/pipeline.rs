@@ -200,7 +200,7 @@ impl Plan {
         };
         let mut early = Vec::new();
         for mut load in candidates {
-            load.bulk = BulkCopy::of(func, body, &load);
+            load.bulk = BulkCopy::of(func, &roots, body, &load);
             if (load.bulk.is_some() || load.is_copy(func, infos))
                 && let Some(reached) = early_slice(&plan, load.load, load.sources(func))
             {
