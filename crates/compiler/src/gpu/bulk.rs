@@ -5,10 +5,10 @@
 //! holds elements. What it knows of the tensor, a tensor map, is made by the launcher from the kernel's
 //! arguments (`cuTensorMapEncodeTiled` of the CUDA driver).
 
+use rustc_hash::FxHashSet;
 use smallvec::{SmallVec, smallvec};
 
 use super::early::EarlyLoad;
-use crate::analysis::roots::Roots;
 use crate::ir::{
     Attrs, Boxes, Builder, Elem, Function, Opcode, Region, Scalar, Shape, Type, Value, ValueDef,
 };
@@ -41,9 +41,11 @@ impl BulkCopy {
     /// - its buffer holds rows as the engine permutes them.
     ///
     /// Else, each thread copies its own elements.
+    ///
+    /// `written` are the parameters whose tensors the kernel writes.
     pub fn of(
         func: &Function,
-        roots: &Roots<'_>,
+        written: &FxHashSet<Value>,
         body: Region,
         load: &EarlyLoad,
     ) -> Option<BulkCopy> {
@@ -56,11 +58,10 @@ impl BulkCopy {
         let inside = func.defined_in(body);
         let is_known = |&size: &Value| !inside.contains(&size) && Product::of(func, size).is_some();
         let begins_fit = begins.iter().all(|&at| *func.ty(at) == Type::scalar(Scalar::I32));
-        let is_param = Product::of(func, base).is_some_and(|base| base.is_param());
-        let written = roots.written_in(func.body)?;
+        let param = Product::of(func, base)?.only_param()?;
+        let is_read_only = !written.contains(&func.regions[func.body].args[param]);
         let fits = load.fills_zeros(func)
-            && roots.read_others([load.load], &written)
-            && is_param
+            && is_read_only
             && !inside.contains(&base)
             && func.constant_bits(last) == Some(1)
             && sizes.iter().all(is_known)
@@ -128,8 +129,12 @@ impl Product {
         (product.params.len() <= MOST_FACTORS).then_some(product)
     }
 
-    fn is_param(&self) -> bool {
-        self.factor == 1 && self.params.len() == 1
+    /// The parameter that it is, if it is one.
+    fn only_param(&self) -> Option<usize> {
+        match self.params[..] {
+            [param] if self.factor == 1 => Some(param),
+            _ => None,
+        }
     }
 }
 

@@ -124,20 +124,23 @@ fn depth_of_loads(func: &Function, body: Region) -> u32 {
 
 /// Pipelines the loops of `func`; true if loads whose tile is used from registers are issued early.
 pub fn pipeline(func: &mut Function, which: EarlyLoads) -> bool {
-    let infos = AxisInfos::of(func);
-    pipeline_region(func, &infos, func.body, which)
+    let written = Roots::of(func).written_in(func.body);
+    let known = Known { infos: AxisInfos::of(func), written };
+    pipeline_region(func, &known, func.body, which)
 }
 
-fn pipeline_region(
-    func: &mut Function,
-    infos: &AxisInfos,
-    region: Region,
-    which: EarlyLoads,
-) -> bool {
+/// What is known of a function before its loops are written anew.
+struct Known {
+    infos: AxisInfos,
+    /// The parameters whose tensors it writes, if they are known.
+    written: Option<FxHashSet<Value>>,
+}
+
+fn pipeline_region(func: &mut Function, known: &Known, region: Region, which: EarlyLoads) -> bool {
     let mut from_registers = false;
     let insts = std::mem::take(&mut func.regions[region].insts);
     for inst in insts {
-        match Plan::new(func, infos, inst, which) {
+        match Plan::new(func, known, inst, which) {
             Some(plan) => {
                 from_registers |= plan.loads.iter().any(|load| load.buffered.is_none());
                 plan.write(func, region);
@@ -145,7 +148,7 @@ fn pipeline_region(
             None => {
                 func.regions[region].insts.push(inst);
                 for inner in func.insts[inst].regions.clone() {
-                    from_registers |= pipeline_region(func, infos, inner, which);
+                    from_registers |= pipeline_region(func, known, inner, which);
                 }
             }
         }
@@ -173,7 +176,7 @@ struct Plan {
 
 impl Plan {
     /// The plan for `inst`; `None` when it is no loop with loads to issue early.
-    fn new(func: &Function, infos: &AxisInfos, inst: Inst, which: EarlyLoads) -> Option<Plan> {
+    fn new(func: &Function, known: &Known, inst: Inst, which: EarlyLoads) -> Option<Plan> {
         let data = &func.insts[inst];
         let (Opcode::For, Attrs::Loop(Loop { stages, .. })) = (data.opcode, &data.attrs) else {
             return None;
@@ -200,8 +203,9 @@ impl Plan {
         };
         let mut early = Vec::new();
         for mut load in candidates {
-            load.bulk = BulkCopy::of(func, &roots, body, &load);
-            if (load.bulk.is_some() || load.is_copy(func, infos))
+            let written = known.written.as_ref();
+            load.bulk = written.and_then(|written| BulkCopy::of(func, written, body, &load));
+            if (load.bulk.is_some() || load.is_copy(func, &known.infos))
                 && let Some(reached) = early_slice(&plan, load.load, load.sources(func))
             {
                 early.push((load, reached));
