@@ -290,8 +290,39 @@ CELLS = {
 }
 
 
+# Of what tensor maps name.
+ELEMENT_BYTES = {
+    "i8": 1, "u8": 1, "fp8e5": 1, "fp8e4nv": 1, "fp8e4b15": 1, "i16": 2, "u16": 2, "fp16": 2, "bf16": 2,
+    "i32": 4, "u32": 4, "fp32": 4,
+}
+
+
 def pack(kind, value):
     return ctypes.c_uint64(value.data_ptr()) if kind.startswith("*") else CELLS[kind](value)
+
+
+def tensor_maps(driver, manifest, cells):
+    """What Tile's kernel takes behind its other arguments, made as its manifest says."""
+    given = {param["name"]: cell.value for param, cell in zip(manifest["params"], cells)}
+
+    def numbers(products):
+        return [math.prod([given[name] for name in it["params"]], start=it["factor"]) for it in products]
+
+    made = []
+    for spec in manifest.get("tensor_maps", []):
+        size = ELEMENT_BYTES[spec["type"]]
+        extents = [max(extent, 1) for extent in numbers(spec["shape"])]
+        strides = [size * stride for stride in numbers(spec["strides"])]
+        rank = len(extents)
+        memory = (ctypes.c_uint8 * 192)()
+        aligned = (ctypes.c_uint8 * 128).from_buffer(memory, -ctypes.addressof(memory) % 64)
+        longs, words = ctypes.c_uint64 * rank, ctypes.c_uint32 * rank
+        driver("cuTensorMapEncodeTiled", ctypes.byref(aligned), {1: 0, 2: 1, 4: 2}[size], rank,
+               ctypes.c_void_p(given[spec["base"]]), longs(*extents[::-1]), longs(*strides[::-1]),
+               words(*spec["box"][::-1]), words(*[1] * rank), 0,
+               {32: 1, 64: 2, 128: 3}[spec["swizzle_bytes"]], 2, 0)
+        made.append(aligned)
+    return made
 
 
 def signature(value):
@@ -389,9 +420,11 @@ class Bench:
         arguments = self.arguments(case)
         cells = [pack(param["type"], arguments[param["name"]]) for param in manifest["params"]]
         grid = self.grid(case, config)
+        maps = tensor_maps(self.driver, manifest, cells)
         scratch = self.scratch(manifest["scratch_bytes"], grid)
         if scratch:
             cells.append(scratch)
+        cells += maps
         launch = function.bind(grid, manifest["block"][0], cells)
         used = {"registers": function.registers, "local_bytes": function.local_bytes,
                 "shared_bytes": manifest["shared_bytes"]}

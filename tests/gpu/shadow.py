@@ -22,8 +22,9 @@ import torch
 from triton.compiler.compiler import ASTSource
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction
+from triton.tools.tensor_descriptor import TensorDescriptor
 
-from compare import CELLS, Driver, Function, spelled
+from compare import CELLS, Driver, Function, spelled, tensor_maps
 
 # How far results may be apart, relative to the largest of a tensor: float32 is multiplied in tf32.
 TOLERANCES = {torch.float64: 1e-6, torch.float32: 2e-3, torch.float16: 4e-3, torch.bfloat16: 2e-2}
@@ -40,6 +41,7 @@ def storages(values):
     found = {}
     for value in values:
         # Packages wrap tensors to give them other strides.
+        value = value.base if isinstance(value, TensorDescriptor) else value
         value = value if isinstance(value, torch.Tensor) else getattr(value, "_base", value)
         if isinstance(value, torch.Tensor):
             memory = value.untyped_storage()
@@ -75,6 +77,16 @@ def distance(ours, theirs):
         scale = max(theirs.abs().max().item(), 1e-30)
         return ((ours - theirs).abs().max() / scale).item()
     return 0.0 if torch.equal(ours, theirs) else float("inf")
+
+
+def part(bound, name):
+    """The argument that a parameter of a manifest takes: of descriptors, the base, an extent or a stride."""
+    owner, _, inner = name.partition(".")
+    if not inner:
+        return bound[owner]
+    field, _, axis = inner.partition(".")
+    found = getattr(bound[owner], {"stride": "strides"}.get(field, field))
+    return found[int(axis)] if axis else found
 
 
 def cell(kind, value):
@@ -159,9 +171,12 @@ class Shadow:
                  "--num-stages", str(options.num_stages)]
         for number, param in enumerate(function.params):
             kind, value = source.signature[param.name], bound[param.name]
-            if kind.startswith(("tensordesc", "nvTmaDesc")) or isinstance(value, tuple):
+            has_nan = getattr(value, "padding", "zero") == "nan"
+            if kind.startswith("nvTmaDesc") or isinstance(value, tuple) or has_nan:
                 raise NotComparable(f"`{param.name}` is a {type(value).__name__}")
-            if kind != "constexpr":
+            if kind.startswith("tensordesc"):
+                flags += ["--type", f"{param.name}={kind}"]
+            elif kind != "constexpr":
                 divisible = (number,) in source.attrs and source.attrs[(number,)]
                 flags += ["--type", f"{param.name}={kind}{':16' if divisible else ''}"]
             elif not param.is_constexpr and type(value) is int:
@@ -207,7 +222,8 @@ class Shadow:
         row["spilled_bytes"] = [loaded.local_bytes, 4 * compiled.n_spills]
         if manifest["scratch_bytes"]:
             raise NotComparable("needs scratch memory")
-        cells = [cell(param["type"], bound[param["name"]]) for param in manifest["params"]]
+        cells = [cell(param["type"], part(bound, param["name"])) for param in manifest["params"]]
+        cells += tensor_maps(self.driver, manifest, cells)
         launch = loaded.bind(grid, manifest["block"][0], cells)
         launch()
         torch.cuda.synchronize()
@@ -218,6 +234,8 @@ class Shadow:
         metadata = compiled.metadata
         loaded = Function(self.driver, compiled.asm["cubin"], metadata.name, metadata.shared)
         kinds = compiled.src.signature.items()
+        if any(kind.startswith("tensordesc") for _, kind in kinds):
+            raise NotComparable("takes descriptors that Triton encodes itself")
         cells = [cell(kind, bound[name]) for name, kind in kinds if kind != "constexpr"]
         # Two kinds of scratch memory.
         if metadata.global_scratch_size:

@@ -25,6 +25,7 @@ pub mod ptxas;
 mod sass;
 mod streams;
 mod target;
+mod tensor_maps;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -419,6 +420,7 @@ fn manifest(func: &Function, target: Target, shared_bytes: u32) -> Manifest {
         shared_bytes,
         cluster: [1, 1, 1],
         scratch_bytes: 0,
+        tensor_maps: tensor_maps::of(func),
     }
 }
 

@@ -9,6 +9,7 @@ mod across;
 mod arith;
 mod async_copy;
 mod atomic;
+mod bulk_copy;
 mod cast;
 mod cluster;
 mod code;
@@ -40,6 +41,7 @@ use std::fmt::Write;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tile_compiler::analysis::axis::AxisInfos;
+use tile_compiler::artifact::TensorMap;
 use tile_compiler::gpu::anew::is_loop_of_products;
 use tile_compiler::gpu::shared::SharedPlan;
 use tile_compiler::ir::{Attrs, Function, Inst, InstData, Opcode, Region, Type, Value, Verified};
@@ -48,7 +50,7 @@ use tile_compiler::layout::LinearLayout;
 use self::elementary::Elementary;
 use self::index::Origin;
 use self::text::{Block, Text, Ty, Val};
-use crate::{CodegenError, Target, line_map};
+use crate::{CodegenError, Target, line_map, tensor_maps};
 
 /// The module of one kernel.
 #[derive(Debug)]
@@ -83,6 +85,7 @@ pub(crate) fn emit(func: Verified<'_>, target: Target) -> Result<Module, Codegen
     text.switch_to(body);
     let mut emitter = Emitter {
         infos: AxisInfos::of(&func),
+        tensor_maps: tensor_maps::of(&func),
         func: func.function(),
         target,
         plan,
@@ -119,6 +122,8 @@ struct Emitter<'f> {
     func: &'f Function,
     target: Target,
     infos: AxisInfos,
+    /// Those that the kernel takes, in order.
+    tensor_maps: Vec<TensorMap>,
     plan: SharedPlan,
     text: Text,
     /// The first block.
@@ -165,8 +170,7 @@ impl<'f> Emitter<'f> {
                 self.renew_origin(is_own);
                 self.compares_behind |= self.compare_many(&insts[at + 1..]);
             }
-            // Asynchronous copies need no fence: the units see what was waited for.
-            self.unfenced |= opcode == Opcode::LocalStore;
+            self.unfenced |= self.leaves_unfenced(inst);
         }
         if self.origin.prelude != outer.prelude {
             self.end_prelude();
@@ -217,6 +221,12 @@ impl<'f> Emitter<'f> {
             | Opcode::AsyncCopy
             | Opcode::AsyncCommit
             | Opcode::AsyncWait => self.buffer_op(inst, data),
+            Opcode::TensorMap
+            | Opcode::MbarrierInit
+            | Opcode::MbarrierInvalidate
+            | Opcode::MbarrierExpect
+            | Opcode::BulkCopy
+            | Opcode::MbarrierWait => self.bulk_op(inst, data),
             Opcode::DeviceAssert => self.device_assert(data),
             Opcode::DevicePrint => self.device_print(data),
             Opcode::For => self.fenced_loop(data, Self::counted_loop),
@@ -277,10 +287,24 @@ impl<'f> Emitter<'f> {
         self.text.line(format_args!("call void @llvm.nvvm.barrier0()"));
     }
 
-    /// Shows the matrix units, which read shared memory by themselves, what this thread has written;
-    /// that of other threads is seen behind the next barrier.
+    /// Whether `inst` accesses shared memory so that those who do by themselves must be shown: the matrix
+    /// units what threads write, the bulk copy engine what they are done with. Asynchronous copies need
+    /// no fence: the units see what was waited for.
+    fn leaves_unfenced(&self, inst: Inst) -> bool {
+        let data = &self.func.insts[inst];
+        let is_buffer = |value: Value| matches!(self.ty(value), Type::Buffer(_));
+        let reads_or_exchanges = || {
+            let reads =
+                matches!(data.opcode, Opcode::LocalLoad | Opcode::Mma | Opcode::MultiplyAdd);
+            reads && data.uses().any(is_buffer) || self.plan.scratch(inst).is_some()
+        };
+        data.opcode == Opcode::LocalStore || self.plan.has_bulk_copies() && reads_or_exchanges()
+    }
+
+    /// Shows the matrix units and the bulk copy engine, which access shared memory by themselves, what this
+    /// thread has written; that of other threads is seen behind the next barrier.
     fn fence(&mut self) {
-        if self.plan.has_warp_groups() && std::mem::take(&mut self.unfenced) {
+        if self.plan.has_async_proxy() && std::mem::take(&mut self.unfenced) {
             self.text.line(format_args!(
                 "call void asm sideeffect \"fence.proxy.async.shared::cta;\", \"~{{memory}}\"()"
             ));
@@ -340,6 +364,8 @@ impl<'f> Emitter<'f> {
 
     fn write_function(&self, out: &mut String) {
         let args = self.func.regions[self.func.body].args.iter().enumerate();
+        let maps = (0..self.tensor_maps.len() as u32)
+            .map(|at| format!("ptr byval([128 x i8]) align 64 {}", Val::TensorMap(at)));
         let params: Vec<String> = args
             .map(|(at, &arg)| {
                 let ty = self.ty(arg).elem().map_or(Ty::Int(32), Ty::of);
@@ -351,6 +377,7 @@ impl<'f> Emitter<'f> {
                 };
                 format!("{ty}{align} {}", Val::Param(at as u32))
             })
+            .chain(maps)
             .collect();
         let _ = writeln!(
             out,

@@ -134,6 +134,41 @@ pub struct Manifest {
     pub cluster: [u32; 3],
     /// Global scratch memory per CTA, in bytes; 0 when the kernel takes none.
     pub scratch_bytes: u64,
+    /// Tensor maps, in launch order: parameters of 128 bytes each, aligned to 64, behind all others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tensor_maps: Vec<TensorMap>,
+}
+
+/// What the launcher has `cuTensorMapEncodeTiled` of the CUDA driver make of a launch's arguments. The
+/// driver counts axes from the innermost, here the outermost comes first. Element strides are 1, nothing is
+/// interleaved, the L2 is promoted to 128 bytes (which changes speed alone), and what is read outside of
+/// the tensor is zero.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TensorMap {
+    /// Element type in Triton's spelling; the driver need know no more than its size.
+    #[serde(rename = "type")]
+    pub ty: String,
+    /// Name of the parameter that points to the tensor, at a multiple of 16 bytes.
+    pub base: String,
+    /// Extent of each axis; where one is not positive, 1.
+    pub shape: Vec<ProductOfParams>,
+    /// Distance between neighbors along each axis but the last, where they are adjacent: in elements, and a
+    /// multiple of 16 bytes.
+    pub strides: Vec<ProductOfParams>,
+    /// Extents of the box that one instruction copies.
+    #[serde(rename = "box")]
+    pub extents: Vec<u32>,
+    /// How rows are permuted in shared memory: `CU_TENSOR_MAP_SWIZZLE_32B`, `_64B` or `_128B`.
+    pub swizzle_bytes: u32,
+}
+
+/// A number that follows from a launch's arguments: the product of some, in 64 bits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProductOfParams {
+    /// What the parameters are multiplied by.
+    pub factor: i64,
+    /// Names of the parameters, which are signed integers.
+    pub params: Vec<String>,
 }
 
 /// A launch parameter.

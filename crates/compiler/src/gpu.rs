@@ -16,6 +16,7 @@
 //! | [`held`] | reads operands from their buffers in loops where registers run short |
 //! | [`early_stores`] | puts operands of later products into their buffers before earlier ones |
 //! | [`pipeline`] | copies operands of products asynchronously, iterations ahead |
+//! | [`bulk`] | which of them the bulk copy engine copies, as part of `pipeline` |
 //! | [`in_flight`] | keeps products in flight across iterations, as part of `pipeline` |
 //! | [`direct`] | reads tiles from buffers in the layouts in which they are used |
 //! | [`loads_first`] | issues loads before work that waits for others |
@@ -32,6 +33,7 @@ pub mod anew;
 pub mod arch;
 mod assign;
 mod barrier;
+pub mod bulk;
 pub mod coalesce;
 mod copies;
 mod direct;
@@ -144,7 +146,8 @@ pub enum LowerError {
 pub struct GpuTarget {
     /// Compute capability as one number: 80, 90, ...
     pub capability: u32,
-    /// Whether there are matrix instructions of warp groups (`wgmma`), which sm_90a has.
+    /// Whether there are matrix instructions of warp groups (`wgmma`), and bulk copies of what they read,
+    /// as sm_90a has.
     pub has_warp_groups: bool,
 }
 
@@ -155,6 +158,9 @@ pub struct GpuTarget {
 pub fn lower(func: Verified<'_>, target: GpuTarget) -> Result<Function, LowerError> {
     let mut expanded = func.function().clone();
     accumulate::accumulate(&mut expanded);
+    if !target.has_warp_groups {
+        bulk::forget_tensors(&mut expanded);
+    }
     scaled::expand(&mut expanded);
     precision::expand(&mut expanded, target);
     let func = verified("precision", &expanded)?;
@@ -170,7 +176,7 @@ pub fn lower(func: Verified<'_>, target: GpuTarget) -> Result<Function, LowerErr
     held::release(&mut lowered);
     passes::eliminate_dead_code(&mut lowered);
     check("merge and held", &lowered)?;
-    let mut lowered = scheduled(lowered, target)?;
+    let mut lowered = brought(lowered, target)?;
     direct::read_directly(&mut lowered)?;
     passes::eliminate_common_subexpressions(&mut lowered);
     passes::eliminate_dead_code(&mut lowered);
@@ -183,6 +189,25 @@ pub fn lower(func: Verified<'_>, target: GpuTarget) -> Result<Function, LowerErr
     barrier::insert(&mut lowered);
     check("barrier", &lowered)?;
     Ok(lowered)
+}
+
+/// `func` scheduled, with bulk copies where these leave room for as many CTAs: mbarriers take shared memory.
+/// On an H100, one kernel of attention takes 0.82 to 0.85 times as long with bulk copies by two CTAs, and 1.19
+/// times by one.
+fn brought(mut func: Function, target: GpuTarget) -> Result<Function, LowerError> {
+    let in_bulk = scheduled(func.clone(), target)?;
+    let has_bulk_copies =
+        in_bulk.walk().iter().any(|&inst| in_bulk.insts[inst].opcode == Opcode::BulkCopy);
+    let mut chosen = in_bulk;
+    if has_bulk_copies {
+        bulk::forget_tensors(&mut func);
+        let plain = scheduled(func, target)?;
+        if has_fewer_ctas(&chosen, &plain, target)? {
+            chosen = plain;
+        }
+    }
+    bulk::forget_tensors(&mut chosen);
+    Ok(chosen)
 }
 
 /// `func` with its loops pipelined, and with operands stored early, where tiles take many registers,

@@ -360,6 +360,12 @@ impl<'f> Compiler<'f> {
             | Opcode::AsyncCopy
             | Opcode::AsyncCommit
             | Opcode::AsyncWait
+            | Opcode::TensorMap
+            | Opcode::MbarrierInit
+            | Opcode::MbarrierInvalidate
+            | Opcode::MbarrierExpect
+            | Opcode::BulkCopy
+            | Opcode::MbarrierWait
             | Opcode::Mma
             | Opcode::WarpGroupMma
             | Opcode::WarpGroupWait

@@ -11,14 +11,14 @@ use std::time::{Duration, Instant};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use thiserror::Error;
-use tile_compiler::artifact::Manifest;
+use tile_compiler::artifact::{Manifest, ProductOfParams, TensorMap};
 use tile_compiler::ir::{Elem, Function};
 
 use crate::launch::{
     Device, KernelCompiler, KernelId, KernelResources, LaunchOptions, LaunchReport,
 };
 use crate::scenario::{LaunchFailure, Storage, StorageId};
-use driver::{Context, Event, LoadedFunction, Memory};
+use driver::{Context, EncodedMap, Event, LoadedFunction, Memory};
 use tile_executor::{Arg, argument_bits};
 
 /// Why CUDA cannot be used, or what it reports.
@@ -205,13 +205,14 @@ impl CudaDevice {
         }
         let loaded = &self.kernels[kernel.0];
         let manifest = &loaded.manifest;
+        let mut maps = tensor_maps(manifest, args).map_err(failure)?;
         let ctas = manifest.cluster[0].max(1);
         // Each program is a cluster: its CTAs stand along x.
         let grid = [grid[0].saturating_mul(ctas), grid[1], grid[2]];
         self.start.record(&self.context).map_err(failure)?;
         loaded
             .function
-            .launch(&self.context, grid, manifest, &mut params)
+            .launch(&self.context, grid, manifest, &mut params, &mut maps)
             .map_err(|error| launch_failure(&error, manifest, &self.info))?;
         self.stop.record(&self.context).map_err(failure)?;
         self.wait(options.deadline)?;
@@ -255,6 +256,27 @@ impl CudaDevice {
         })
         .collect()
     }
+}
+
+/// The tensor maps that a kernel takes with `args`.
+fn tensor_maps(manifest: &Manifest, args: &[Arg]) -> Result<Vec<EncodedMap>, CudaError> {
+    let arg = |name: &String| {
+        let at = manifest.params.iter().position(|param| param.name == *name);
+        match at.and_then(|at| args.get(at)) {
+            Some(&Arg::Pointer(address)) => address as i64,
+            Some(&Arg::Int(value)) => value as i64,
+            _ => 0,
+        }
+    };
+    let number = |product: &ProductOfParams| {
+        product.params.iter().map(arg).fold(product.factor, i64::wrapping_mul)
+    };
+    let encode = |map: &TensorMap| {
+        let extents: Vec<u64> = map.shape.iter().map(|it| number(it).max(1) as u64).collect();
+        let strides: Vec<u64> = map.strides.iter().map(|it| number(it) as u64).collect();
+        EncodedMap::new(map, arg(&map.base) as u64, &extents, &strides)
+    };
+    manifest.tensor_maps.iter().map(encode).collect()
 }
 
 fn failure(error: CudaError) -> LaunchFailure {

@@ -75,6 +75,7 @@ impl KernelCompiler for Ptx {
             shared_bytes: self.shared_bytes,
             cluster: [1, 1, 1],
             scratch_bytes: 0,
+            tensor_maps: Vec::new(),
         };
         let cubin = format!("{PTX}\0").into_bytes();
         Ok(CompiledKernel { cubin, manifest, resources: None })

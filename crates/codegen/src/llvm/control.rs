@@ -56,7 +56,7 @@ impl Emitter<'_> {
         data: &InstData,
         emit: fn(&mut Self, &InstData) -> Emitted,
     ) -> Emitted {
-        let leaves = data.regions.iter().any(|&region| self.leaves_unfenced(region));
+        let leaves = data.regions.iter().any(|&region| self.region_leaves_unfenced(region));
         match leaves {
             true => self.unfenced = true,
             false => self.fence(),
@@ -66,14 +66,14 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Whether something in `region` writes buffers and no barrier follows for certain, at which
-    /// fences are.
-    fn leaves_unfenced(&self, region: Region) -> bool {
+    /// Whether something in `region` needs a fence and no barrier follows for certain, at which fences
+    /// are.
+    fn region_leaves_unfenced(&self, region: Region) -> bool {
         let mut leaves = false;
         for &inst in &self.func.regions[region].insts {
             let is = |inst: Inst, opcode: Opcode| self.func.insts[inst].opcode == opcode;
             let inner = self.func.walk_inst(inst);
-            leaves |= inner.into_iter().any(|inst| is(inst, Opcode::LocalStore));
+            leaves |= inner.into_iter().any(|inst| self.leaves_unfenced(inst));
             leaves &= !is(inst, Opcode::Barrier);
         }
         leaves

@@ -49,6 +49,20 @@ impl Emitter<'_> {
             let _ = writeln!(out, "!{id} = !{{ptr @{name}, !\"{key}\", i32 {value}}}");
             list.push(format!("!{id}"));
         }
+        if !self.tensor_maps.is_empty() {
+            // Counted from 1; the engine reads them where the launch has put them.
+            let first = self.func.params.len() + 1;
+            let maps = (first..first + self.tensor_maps.len()).map(|at| format!("i32 {at}"));
+            let [id, numbers] = [0, 1].map(|more| bounds + list.len() + more);
+            let maps: Vec<String> = maps.collect();
+            let _ = write!(
+                out,
+                "!{id} = !{{ptr @{name}, !\"grid_constant\", !{numbers}}}\n\
+                 !{numbers} = !{{{}}}\n",
+                maps.join(", ")
+            );
+            list.push(format!("!{id}"));
+        }
         let _ = writeln!(out, "!nvvm.annotations = !{{{}}}", list.join(", "));
     }
 }

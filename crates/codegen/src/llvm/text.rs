@@ -87,6 +87,8 @@ pub(super) enum Val {
     Temp(u32),
     /// A parameter of the kernel.
     Param(u32),
+    /// The address of a tensor map that the kernel takes.
+    TensorMap(u32),
     /// An integer.
     Int(i64),
     /// A float by its bits.
@@ -131,6 +133,7 @@ impl fmt::Display for Val {
         match *self {
             Val::Temp(number) => write!(f, "%t{number}"),
             Val::Param(number) => write!(f, "%p{number}"),
+            Val::TensorMap(number) => write!(f, "%m{number}"),
             Val::Int(value) => write!(f, "{value}"),
             Val::Float(Ty::Half, bits) => write!(f, "0xH{bits:04X}"),
             Val::Float(Ty::BFloat, bits) => write!(f, "0xR{bits:04X}"),

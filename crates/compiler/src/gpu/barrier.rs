@@ -4,7 +4,8 @@
 //! what another wrote to a buffer, or overwrite what another still reads, and none lies between.
 //! Buffers are told apart, and within one iteration the stage before or after another one in a ring
 //! is told from that. An asynchronous copy writes when it is waited for: what `async_wait` finished
-//! is written by the waiting thread. Products of warp groups read until they are waited for; what
+//! is written by the waiting thread. What a bulk copy writes is there for every thread that waits for its
+//! mbarrier, which one thread makes. Products of warp groups read until they are waited for; what
 //! they read is written again after that only, which [`pipeline`](super::pipeline) sees to.
 //! Instructions that use scratch
 //! memory of their own (conversions, reductions) see to themselves. Cost: two sweeps per loop.
@@ -183,6 +184,25 @@ impl Analysis {
                 let place = Place::of(func, data.operand(1));
                 self.write(func, inst, place, pending);
                 self.copied.insert(Place { stage: None, ..place });
+            }
+            Opcode::BulkCopy => {
+                self.write(func, inst, Place::of(func, data.operand(1)), pending);
+            }
+            Opcode::MbarrierInit => {
+                let place = Place::of(func, data.operand(0));
+                self.write(func, inst, place, pending);
+                pending.written.insert(place);
+            }
+            Opcode::MbarrierWait => {
+                let place = Place::of(func, data.operand(0));
+                if any_meets(func, &pending.written, place) {
+                    self.wait(inst, pending);
+                }
+                pending.read.insert(place);
+            }
+            // Others may still wait for the phase before. What one thread does to mbarriers, it does in order.
+            Opcode::MbarrierExpect | Opcode::MbarrierInvalidate => {
+                self.write(func, inst, Place::of(func, data.operand(0)), pending);
             }
             Opcode::LocalLoad | Opcode::Mma | Opcode::WarpGroupMma | Opcode::MultiplyAdd => {
                 let is_buffer = |value: &Value| matches!(func.ty(*value), Type::Buffer(_));

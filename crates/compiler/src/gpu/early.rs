@@ -6,6 +6,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::bulk::BulkCopy;
 use crate::analysis::axis::AxisInfos;
 use crate::ir::{Attrs, Elem, Function, Inst, Opcode, Region, Shape, Type, Value, ValueDef};
 use crate::layout::{Dim, LinearLayout};
@@ -29,6 +30,8 @@ pub(super) struct EarlyLoad {
     pub elem: Elem,
     /// From element offset in the buffer to tile coordinates.
     pub storage: LinearLayout,
+    /// How it is copied in bulk; `None` where each thread copies its own elements.
+    pub bulk: Option<BulkCopy>,
 }
 
 /// The instructions that put a load's tile into a buffer.
@@ -59,7 +62,8 @@ impl EarlyLoad {
         let Type::Buffer(buffer) = func.ty(func.insts[alloc].result()) else { return None };
         let storage = func.layouts[buffer.layout].clone();
         let (shape, elem) = (buffer.shape.clone(), buffer.elem);
-        Some(EarlyLoad { load, buffered: Some(Buffered { alloc, store }), shape, elem, storage })
+        let buffered = Some(Buffered { alloc, store });
+        Some(EarlyLoad { load, buffered, shape, elem, storage, bulk: None })
     }
 
     /// A load whose tile is used from registers, with a buffer of its own.
@@ -68,17 +72,31 @@ impl EarlyLoad {
         let elem = tile.elem().filter(|elem| elem.bits() >= 8)?;
         let layout = &func.layouts[tile.layout()?];
         let storage = thread_storage(layout, elem)?;
-        Some(EarlyLoad { load, buffered: None, shape: tile.shape().into(), elem, storage })
+        let shape = tile.shape().into();
+        Some(EarlyLoad { load, buffered: None, shape, elem, storage, bulk: None })
     }
 
     /// Whether the load can be an asynchronous copy: what is masked off is zero, and each thread
     /// copies whole words.
     pub(crate) fn is_copy(&self, func: &Function, infos: &AxisInfos) -> bool {
         let data = &func.insts[self.load];
-        let other = data.operand_opt(2);
-        let is_zero = other.is_none_or(|other| func.constant_bits(other) == Some(0));
         let is_volatile = matches!(&data.attrs, Attrs::LoadHints(hints) if hints.volatile);
-        is_zero && !is_volatile && self.copy_bytes(func, infos) >= LEAST_COPY_BYTES
+        self.fills_zeros(func) && !is_volatile && self.copy_bytes(func, infos) >= LEAST_COPY_BYTES
+    }
+
+    /// Whether what is masked off is zero.
+    pub(super) fn fills_zeros(&self, func: &Function) -> bool {
+        let other = func.insts[self.load].operand_opt(2);
+        other.is_none_or(|other| func.constant_bits(other) == Some(0))
+    }
+
+    /// The values from which the copy follows.
+    pub(super) fn sources(&self, func: &Function) -> Vec<Value> {
+        let data = &func.insts[self.load];
+        match &self.bulk {
+            Some(bulk) => bulk.begins.clone(),
+            None => [0, 1, 2].into_iter().filter_map(|slot| data.operand_opt(slot)).collect(),
+        }
     }
 
     /// The bytes that one thread can copy at a time: elements of which the mask lets pass none or the

@@ -146,7 +146,9 @@ impl Uses {
             }
             match data.opcode {
                 Opcode::LocalStore => written.insert(func.allocation(data.operand(0))),
-                Opcode::AsyncCopy => written.insert(func.allocation(data.operand(1))),
+                Opcode::AsyncCopy | Opcode::BulkCopy => {
+                    written.insert(func.allocation(data.operand(1)))
+                }
                 _ => false,
             };
         }

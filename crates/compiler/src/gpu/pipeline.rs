@@ -15,6 +15,19 @@
 //! async_wait for all
 //! ```
 //!
+//! Tiles of tensors that [`bulk`](super::bulk) finds are copied by one instruction each of one thread:
+//!
+//! ```text
+//! mbarrier_init, for each stage
+//! for k in 0..stages-1:
+//!   mbarrier_expect; bulk_copy iteration k into stage k
+//! for each iteration i:
+//!   mbarrier_wait for stage i: its phase has the parity of how often the ring went round
+//!   mbarrier_expect; bulk_copy iteration i+stages-1 into the stage that iteration i-1 read
+//!   the body, which reads stage i
+//! mbarrier_invalidate
+//! ```
+//!
 //! Where copies are started behind a product, what the body writes before it reads a copied tile is written
 //! before the wait. On an H200, states of linear attention, which are written as they are carried, take 0.94
 //! times as long so.
@@ -37,16 +50,19 @@
 //! [`barrier`](super::barrier). Cost: linear per loop.
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::smallvec;
 
+use super::bulk::BulkCopy;
 use super::early::{EarlyLoad, loads_of_operands};
 use super::in_flight::Carried;
 use super::shared::stage_bytes;
 use crate::analysis::axis::AxisInfos;
 use crate::analysis::roots::Roots;
 use crate::ir::{
-    Attrs, BufferType, Builder, Function, Inst, InstData, IntCompare, IntPredicate, Loop, Opcode,
-    Region, Scalar, Type, Value, ValueData, ValueDef, Wait,
+    Attrs, BufferType, Builder, Bytes, Function, Inst, InstData, IntCompare, IntPredicate, Loc,
+    Loop, Opcode, Region, Scalar, Type, Value, ValueData, ValueDef, Wait,
 };
+use crate::layout::{Dim, LinearLayout};
 
 /// Shared memory of one CTA where warp groups multiply, in bytes: that of sm_90.
 const SHARED_BYTES: u32 = 227 * 1024;
@@ -108,20 +124,23 @@ fn depth_of_loads(func: &Function, body: Region) -> u32 {
 
 /// Pipelines the loops of `func`; true if loads whose tile is used from registers are issued early.
 pub fn pipeline(func: &mut Function, which: EarlyLoads) -> bool {
-    let infos = AxisInfos::of(func);
-    pipeline_region(func, &infos, func.body, which)
+    let written = Roots::of(func).written_in(func.body);
+    let known = Known { infos: AxisInfos::of(func), written };
+    pipeline_region(func, &known, func.body, which)
 }
 
-fn pipeline_region(
-    func: &mut Function,
-    infos: &AxisInfos,
-    region: Region,
-    which: EarlyLoads,
-) -> bool {
+/// What is known of a function before its loops are written anew.
+struct Known {
+    infos: AxisInfos,
+    /// The parameters whose tensors it writes, if they are known.
+    written: Option<FxHashSet<Value>>,
+}
+
+fn pipeline_region(func: &mut Function, known: &Known, region: Region, which: EarlyLoads) -> bool {
     let mut from_registers = false;
     let insts = std::mem::take(&mut func.regions[region].insts);
     for inst in insts {
-        match Plan::new(func, infos, inst, which) {
+        match Plan::new(func, known, inst, which) {
             Some(plan) => {
                 from_registers |= plan.loads.iter().any(|load| load.buffered.is_none());
                 plan.write(func, region);
@@ -129,7 +148,7 @@ fn pipeline_region(
             None => {
                 func.regions[region].insts.push(inst);
                 for inner in func.insts[inst].regions.clone() {
-                    from_registers |= pipeline_region(func, infos, inner, which);
+                    from_registers |= pipeline_region(func, known, inner, which);
                 }
             }
         }
@@ -157,7 +176,7 @@ struct Plan {
 
 impl Plan {
     /// The plan for `inst`; `None` when it is no loop with loads to issue early.
-    fn new(func: &Function, infos: &AxisInfos, inst: Inst, which: EarlyLoads) -> Option<Plan> {
+    fn new(func: &Function, known: &Known, inst: Inst, which: EarlyLoads) -> Option<Plan> {
         let data = &func.insts[inst];
         let (Opcode::For, Attrs::Loop(Loop { stages, .. })) = (data.opcode, &data.attrs) else {
             return None;
@@ -177,15 +196,17 @@ impl Plan {
         let (slice, carried, in_flight) = (Vec::new(), Vec::new(), None);
         let mut plan =
             Plan { inst, body, stages, loads, scalars, slice, carried, yields, in_flight };
-        let early_slice = |plan: &Plan, load: Inst| {
-            let reached = plan.backward_slice(func, func.insts[load].uses().collect())?;
+        let early_slice = |plan: &Plan, load: Inst, sources: Vec<Value>| {
+            let reached = plan.backward_slice(func, sources)?;
             let loads = reached.insts.iter().copied().chain([load]);
             roots.read_others(loads, &written).then_some(reached)
         };
         let mut early = Vec::new();
-        for load in candidates {
-            if load.is_copy(func, infos)
-                && let Some(reached) = early_slice(&plan, load.load)
+        for mut load in candidates {
+            let written = known.written.as_ref();
+            load.bulk = written.and_then(|written| BulkCopy::of(func, written, body, &load));
+            if (load.bulk.is_some() || load.is_copy(func, &known.infos))
+                && let Some(reached) = early_slice(&plan, load.load, load.sources(func))
             {
                 early.push((load, reached));
             }
@@ -205,7 +226,8 @@ impl Plan {
             plan.loads.push(load);
         }
         for load in plan.scalars_beside(func, &slice) {
-            if let Some(reached) = early_slice(&plan, load) {
+            let sources = func.insts[load].uses().collect();
+            if let Some(reached) = early_slice(&plan, load, sources) {
                 slice.extend(reached.insts.into_iter().chain([load]));
                 carried.extend(reached.carried);
                 plan.scalars.push(load);
@@ -245,8 +267,7 @@ impl Plan {
     /// Writes the pipelined loop at the end of `region`.
     fn write(self, func: &mut Function, region: Region) {
         let data = func.insts[self.inst].clone();
-        let buffers: Vec<Value> =
-            self.loads.iter().map(|load| self.hoist_buffer(func, region, load)).collect();
+        let ring = self.ring(func, region, data.loc);
         let ahead = self.stages - 1;
         let args = func.regions[self.body].args.clone();
         let [lower, upper, step] = [0, 1, 2].map(|slot| data.operand(slot));
@@ -262,7 +283,7 @@ impl Plan {
             let exists = goes_on(&mut builder, lower, limit, step);
             let mut values = FxHashMap::from_iter([(args[0], index)]);
             values.extend(self.carried.iter().map(|&at| args[1 + at]).zip(carried));
-            carried = self.copy_iteration(func, region, &mut values, &buffers, stage, exists);
+            carried = self.copy_iteration(func, region, &mut values, &ring, stage, exists);
             brought.extend(self.scalars.iter().map(|&load| values[&func.insts[load].result()]));
             let mut builder = Builder::new(func, region);
             builder.set_loc(data.loc);
@@ -272,9 +293,11 @@ impl Plan {
         builder.set_loc(data.loc);
         let first_stage = builder.int(Scalar::I32, 0);
         let limit = earlier(&mut builder, upper, step, ahead);
-        self.write_body(func, &data, &buffers, limit);
-        let entering: Vec<Value> =
-            carried.into_iter().chain([index, first_stage]).chain(brought).collect();
+        self.write_body(func, &data, &ring, limit);
+        // The parity of the first phase is 0 as well.
+        let parity = ring.mbarriers.map(|_| first_stage);
+        let at = [index, first_stage].into_iter().chain(parity);
+        let entering: Vec<Value> = carried.into_iter().chain(at).chain(brought).collect();
         let types: Vec<Type> = entering.iter().map(|&value| func.ty(value).clone()).collect();
         func.insts[self.inst].operands.extend(entering.into_iter().map(Some));
         for ty in types {
@@ -286,10 +309,36 @@ impl Plan {
         func.regions[region].insts.push(self.inst);
         let mut builder = Builder::new(func, region);
         builder.set_loc(data.loc);
-        builder.emit_inst(Opcode::AsyncWait, [], Wait { pending: 0 }, [Type::Token], []);
+        if ring.has_groups() {
+            builder.emit_inst(Opcode::AsyncWait, [], Wait { pending: 0 }, [Type::Token], []);
+        }
         if let Some(in_flight) = &self.in_flight {
             in_flight.finish(func, region, self.inst);
         }
+        if let Some(mbarriers) = ring.mbarriers {
+            let mut builder = Builder::new(func, region);
+            builder.set_loc(data.loc);
+            builder.emit_effect(Opcode::MbarrierInvalidate, [Some(mbarriers)], Attrs::None);
+        }
+    }
+
+    /// Writes what stands before the loop: buffers, tensor maps and mbarriers.
+    fn ring(&self, func: &mut Function, region: Region, loc: Loc) -> Ring {
+        let buffers = self.loads.iter().map(|load| self.hoist_buffer(func, region, load)).collect();
+        let mut builder = Builder::new(func, region);
+        let maps: Vec<Option<Value>> = self
+            .loads
+            .iter()
+            .map(|load| {
+                let loc = builder.func.insts[load.load].loc;
+                builder.set_loc(loc);
+                load.bulk.as_ref().map(|bulk| bulk.map(&mut builder))
+            })
+            .collect();
+        builder.set_loc(loc);
+        let in_bulk = maps.iter().any(Option::is_some);
+        let mbarriers = in_bulk.then(|| make_mbarriers(&mut builder, self.stages));
+        Ring { buffers, maps, mbarriers }
     }
 
     /// Allocates the stages of a load's buffer in front of the loop.
@@ -310,7 +359,7 @@ impl Plan {
         func: &mut Function,
         region: Region,
         values: &mut FxHashMap<Value, Value>,
-        buffers: &[Value],
+        ring: &Ring,
         stage: Value,
         exists: Value,
     ) -> Vec<Value> {
@@ -323,30 +372,50 @@ impl Plan {
         let mapped = |values: &FxHashMap<Value, Value>, value: Value| {
             values.get(&value).copied().unwrap_or(value)
         };
-        let mut tokens = Vec::with_capacity(buffers.len());
-        for (load, &buffer) in self.loads.iter().zip(buffers) {
+        let loc = func.insts[self.inst].loc;
+        let mut builder = Builder::new(func, region);
+        builder.set_loc(loc);
+        let mbarrier = ring.mbarriers.map(|mbarriers| stage_of(&mut builder, mbarriers, stage));
+        if let Some(mbarrier) = mbarrier {
+            let bytes = Bytes { bytes: self.bulk_bytes() };
+            builder.emit_effect(Opcode::MbarrierExpect, [Some(mbarrier), Some(exists)], bytes);
+        }
+        let mut tokens = Vec::with_capacity(self.loads.len());
+        for ((load, &buffer), map) in self.loads.iter().zip(&ring.buffers).zip(&ring.maps) {
             let data = func.insts[load.load].clone();
-            let ptr = mapped(values, data.operand(0));
-            let own = data.operand_opt(1).map(|mask| mapped(values, mask));
-            let mask_ty = func.ty(ptr).with_elem(Scalar::I1);
-            let stage_ty = one_stage(func.ty(buffer));
             let mut builder = Builder::new(func, region);
             builder.set_loc(data.loc);
+            if let (Some(bulk), &Some(map), Some(mbarrier)) = (&load.bulk, map, mbarrier) {
+                let place = stage_of(&mut builder, buffer, stage);
+                let begins = bulk.begins.iter().map(|&at| mapped(values, at));
+                let operands = [map, place, mbarrier, exists].into_iter().chain(begins);
+                builder.emit_effect(Opcode::BulkCopy, operands.map(Some), Attrs::None);
+                continue;
+            }
+            let ptr = mapped(values, data.operand(0));
+            let own = data.operand_opt(1).map(|mask| mapped(values, mask));
+            let mask_ty = builder.func.ty(ptr).with_elem(Scalar::I1);
             let mut mask = builder.emit_typed(Opcode::Splat, &[exists], Attrs::None, mask_ty);
             if let Some(own) = own {
                 mask = builder.emit(Opcode::And, &[own, mask], Attrs::None);
             }
-            let place =
-                builder.emit_typed(Opcode::LocalStage, &[buffer, stage], Attrs::None, stage_ty);
+            let place = stage_of(&mut builder, buffer, stage);
             let operands = [ptr, place, mask];
             let copy = builder.emit_typed(Opcode::AsyncCopy, &operands, data.attrs, Type::Token);
             tokens.push(copy);
         }
-        let mut builder = Builder::new(func, region);
-        let loc = builder.func.insts[self.inst].loc;
-        builder.set_loc(loc);
-        builder.emit_typed(Opcode::AsyncCommit, &tokens, Attrs::None, Type::Token);
+        if !tokens.is_empty() {
+            let mut builder = Builder::new(func, region);
+            builder.set_loc(loc);
+            builder.emit_typed(Opcode::AsyncCommit, &tokens, Attrs::None, Type::Token);
+        }
         self.carried.iter().map(|&at| mapped(values, self.yields[at])).collect()
+    }
+
+    /// The bytes of one stage that are copied in bulk.
+    fn bulk_bytes(&self) -> u32 {
+        let in_bulk = self.loads.iter().filter(|load| load.bulk.is_some());
+        in_bulk.map(|load| load.shape.iter().product::<u32>() * load.elem.bytes()).sum()
     }
 
     /// Has the load `copy`, the last instruction of `region`, read nothing unless its iteration
@@ -428,7 +497,7 @@ impl Plan {
 
     /// Rewrites the loop's body: the carried values of the iteration that is copied, its index and
     /// the stage that is read become arguments.
-    fn write_body(&self, func: &mut Function, data: &InstData, buffers: &[Value], limit: Value) {
+    fn write_body(&self, func: &mut Function, data: &InstData, ring: &Ring, limit: Value) {
         let step = data.operand(2);
         let args = func.regions[self.body].args.clone();
         let mut insts = std::mem::take(&mut func.regions[self.body].insts);
@@ -441,6 +510,9 @@ impl Plan {
         let index = func.add_argument(self.body, func.ty(args[0]).clone());
         values.insert(args[0], index);
         let stage = func.add_argument(self.body, Type::scalar(Scalar::I32));
+        let parity = ring
+            .mbarriers
+            .map(|mbarriers| (mbarriers, func.add_argument(self.body, Type::scalar(Scalar::I32))));
         let ahead = self.stages - 1;
         let brought: Vec<Value> = (0..ahead)
             .flat_map(|_| &self.scalars)
@@ -458,7 +530,7 @@ impl Plan {
         let results = self.scalars.iter().map(|&load| func.insts[load].result());
         let mut replaced: FxHashMap<Value, Value> = results.zip(brought.iter().copied()).collect();
         let mut read_stages = |func: &mut Function| {
-            for (load, &buffer) in self.loads.iter().zip(buffers) {
+            for (load, &buffer) in self.loads.iter().zip(&ring.buffers) {
                 read_stage(func, self.body, load, buffer, stage, &used, &mut replaced);
             }
         };
@@ -474,8 +546,14 @@ impl Plan {
         func.regions[self.body].insts.extend(insts);
         let mut builder = Builder::new(func, self.body);
         builder.set_loc(data.loc);
-        let wait = Wait { pending: self.stages - 2 };
-        builder.emit_inst(Opcode::AsyncWait, [], wait, [Type::Token], []);
+        if ring.has_groups() {
+            let wait = Wait { pending: self.stages - 2 };
+            builder.emit_inst(Opcode::AsyncWait, [], wait, [Type::Token], []);
+        }
+        if let Some((mbarriers, parity)) = parity {
+            let mbarrier = stage_of(&mut builder, mbarriers, stage);
+            builder.emit_effect(Opcode::MbarrierWait, [mbarrier, parity].map(Some), Attrs::None);
+        }
         if behind_product.is_some() {
             read_stages(func);
         }
@@ -484,7 +562,7 @@ impl Plan {
         builder.set_loc(data.loc);
         let exists = goes_on(&mut builder, args[0], limit, step);
         let free = neighbor_stage(&mut builder, stage, Direction::Back, self.stages);
-        let mut next = self.copy_iteration(func, self.body, &mut values, buffers, free, exists);
+        let mut next = self.copy_iteration(func, self.body, &mut values, ring, free, exists);
         let mut builder = Builder::new(func, self.body);
         builder.set_loc(data.loc);
         next.push(builder.emit(Opcode::Add, &[index, step], Attrs::None));
@@ -495,6 +573,9 @@ impl Plan {
         let mut builder = Builder::new(func, self.body);
         builder.set_loc(data.loc);
         next.push(neighbor_stage(&mut builder, stage, Direction::Forward, self.stages));
+        next.extend(
+            parity.map(|(_, parity)| next_parity(&mut builder, stage, parity, self.stages)),
+        );
         next.extend(brought.iter().skip(self.scalars.len()));
         next.extend(self.scalars.iter().map(|&load| values[&func.insts[load].result()]));
         func.insts[end].operands.extend(next.into_iter().map(Some));
@@ -504,6 +585,23 @@ impl Plan {
                 *operand = *replaced.get(operand).unwrap_or(operand);
             }
         }
+    }
+}
+
+/// What the iterations of a loop copy into.
+struct Ring {
+    /// By load.
+    buffers: Vec<Value>,
+    /// By load, of those that are copied in bulk.
+    maps: Vec<Option<Value>>,
+    /// One per stage, if anything is copied in bulk.
+    mbarriers: Option<Value>,
+}
+
+impl Ring {
+    /// Whether threads copy elements by themselves, which they wait for in groups.
+    fn has_groups(&self) -> bool {
+        self.maps.iter().any(Option::is_none)
     }
 }
 
@@ -525,10 +623,10 @@ fn read_stage(
     replaced: &mut FxHashMap<Value, Value>,
 ) {
     let (loc, tile) = (func.insts[load.load].loc, func.insts[load.load].result());
-    let (stage_ty, tile_ty) = (one_stage(func.ty(buffer)), func.ty(tile).clone());
+    let tile_ty = func.ty(tile).clone();
     let mut builder = Builder::new(func, body);
     builder.set_loc(loc);
-    let place = builder.emit_typed(Opcode::LocalStage, &[buffer, stage], Attrs::None, stage_ty);
+    let place = stage_of(&mut builder, buffer, stage);
     if let Some(buffered) = &load.buffered {
         replaced.insert(builder.func.insts[buffered.alloc].result(), place);
     }
@@ -599,12 +697,25 @@ fn copy_inst(
     copy
 }
 
-/// The type of one stage of a buffer.
-fn one_stage(ty: &Type) -> Type {
-    match ty {
+/// One stage of a buffer.
+fn stage_of(builder: &mut Builder<'_>, buffer: Value, stage: Value) -> Value {
+    let ty = match builder.func.ty(buffer) {
         Type::Buffer(buffer) => Type::Buffer(BufferType { stages: 1, ..buffer.clone() }),
         other => other.clone(),
-    }
+    };
+    builder.emit_typed(Opcode::LocalStage, &[buffer, stage], Attrs::None, ty)
+}
+
+/// Makes an mbarrier for each stage.
+fn make_mbarriers(builder: &mut Builder<'_>, stages: u32) -> Value {
+    let layout = LinearLayout::new(&[(Dim::Offset, 0)], &[(Dim::Axis(0), 0)], [])
+        .expect("invariant: one element is where it is");
+    let layout = builder.func.intern_layout(layout);
+    let (elem, shape) = (Scalar::I64.into(), smallvec![1]);
+    let ty = Type::Buffer(BufferType { elem, shape, stages, layout });
+    let mbarriers = builder.emit_typed(Opcode::LocalAlloc, &[], Attrs::None, ty);
+    builder.emit_effect(Opcode::MbarrierInit, [Some(mbarriers)], Attrs::None);
+    mbarriers
 }
 
 /// `upper - iterations * step`: an index below it has `iterations` more iterations after it.
@@ -626,6 +737,16 @@ fn goes_on(builder: &mut Builder<'_>, index: Value, limit: Value, step: Value) -
         builder.func.constant_bits(step).is_some_and(|value| value >> (bits - 1) & 1 == 1);
     let predicate = if is_negative { IntPredicate::Sgt } else { IntPredicate::Slt };
     builder.emit(Opcode::Cmp, &[index, limit], IntCompare { predicate })
+}
+
+/// The parity of the phase that is waited for in the iteration after one that waits for `parity` at
+/// `stage`: behind the last stage, the next phase of the first one.
+fn next_parity(builder: &mut Builder<'_>, stage: Value, parity: Value, stages: u32) -> Value {
+    let [last, one] = [stages - 1, 1].map(|value| builder.int(Scalar::I32, value.into()));
+    let predicate = IntPredicate::Eq;
+    let at_end = builder.emit(Opcode::Cmp, &[stage, last], IntCompare { predicate });
+    let other = builder.emit(Opcode::Xor, &[parity, one], Attrs::None);
+    builder.emit(Opcode::Select, &[at_end, other, parity], Attrs::None)
 }
 
 enum Direction {

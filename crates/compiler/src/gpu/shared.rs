@@ -6,7 +6,7 @@
 //! overlapping range must wait for these reads, unless a barrier lies between. Buffers are
 //! synchronized by the function itself, as if each were memory of its own; only where one takes the
 //! place of something else is there more to wait for. Small ranges are kept apart, so that
-//! reductions in a row need one barrier each; large ones overlap when they are not needed at the
+//! reductions in a row need one barrier each, and with them mbarriers; large ones overlap when they are not needed at the
 //! same time. Cost: two sweeps per loop, and quadratic in the number of large ranges.
 
 use std::ops::Range;
@@ -17,14 +17,15 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::LowerError;
 use super::exchange::{Places, scan_bytes, sort_bytes};
 use super::in_flight::{Reading, left_pending};
-use crate::ir::{Attrs, Elem, Function, Inst, InstData, Opcode, Region, Type, Value};
+use crate::ir::{Attrs, Elem, Function, Inst, InstData, Opcode, Region, Scalar, Type, Value};
 use crate::layout::{Conversion, LayoutError, plan_conversion};
 
 /// Ranges up to this size never overlap others.
 const SMALL_BYTES: u32 = 2048;
 /// Ranges start at multiples of this.
 const ALIGN: u32 = 128;
-/// Large ranges start at multiples of this where warp groups read them: their swizzles repeat.
+/// Large ranges start at multiples of this where warp groups or bulk copies access them: their swizzles
+/// repeat.
 const SWIZZLE_ALIGN: u32 = 1024;
 
 /// One instruction's part of shared memory.
@@ -48,6 +49,7 @@ pub struct SharedPlan {
     waiting: FxHashSet<Inst>,
     bytes: u32,
     has_warp_groups: bool,
+    has_bulk_copies: bool,
     users: Vec<SharedUse>,
 }
 
@@ -93,15 +95,21 @@ impl SharedPlan {
     /// Plans `func`.
     pub fn new(func: &Function) -> Result<SharedPlan, LowerError> {
         let insts = func.walk();
-        let is_warp_group = |inst: &Inst| func.insts[*inst].opcode == Opcode::WarpGroupMma;
-        let has_warp_groups = insts.iter().any(is_warp_group);
-        let mut plan = SharedPlan { has_warp_groups, ..SharedPlan::default() };
+        let has = |opcode: Opcode| insts.iter().any(|&inst| func.insts[inst].opcode == opcode);
+        let has_warp_groups = has(Opcode::WarpGroupMma);
+        let has_bulk_copies = has(Opcode::BulkCopy);
+        let mut plan = SharedPlan { has_warp_groups, has_bulk_copies, ..SharedPlan::default() };
         let mut large = Vec::new();
         for (at, &inst) in insts.iter().enumerate() {
             let data = &func.insts[inst];
             if data.opcode == Opcode::LocalAlloc {
                 let buffer = data.result();
                 let bytes = buffer_bytes(func.ty(buffer));
+                if is_mbarrier(func.ty(buffer)) {
+                    plan.buffers.insert(buffer, plan.bytes..plan.bytes + bytes);
+                    plan.bytes += bytes.next_multiple_of(ALIGN);
+                    continue;
+                }
                 large.push(Placement { user: User::Buffer(buffer), bytes, life: at..at + 1 });
                 continue;
             }
@@ -127,7 +135,7 @@ impl SharedPlan {
     /// Gives each user the lowest range that nothing alive at the same time has, the largest first.
     fn place(&mut self, mut users: Vec<Placement>) {
         users.sort_by_key(|user| std::cmp::Reverse(user.bytes));
-        let align = if self.has_warp_groups { SWIZZLE_ALIGN } else { ALIGN };
+        let align = if self.has_async_proxy() { SWIZZLE_ALIGN } else { ALIGN };
         let base = self.bytes.next_multiple_of(align);
         let mut placed: Vec<(Range<u32>, Range<usize>)> = Vec::new();
         for user in users {
@@ -189,9 +197,14 @@ impl SharedPlan {
         self.waiting.contains(&inst)
     }
 
-    /// Whether matrix units read shared memory by themselves.
-    pub fn has_warp_groups(&self) -> bool {
-        self.has_warp_groups
+    /// Whether matrix units or the bulk copy engine access shared memory by themselves.
+    pub fn has_async_proxy(&self) -> bool {
+        self.has_warp_groups || self.has_bulk_copies
+    }
+
+    /// Whether the bulk copy engine writes shared memory.
+    pub fn has_bulk_copies(&self) -> bool {
+        self.has_bulk_copies
     }
 
     /// Dynamic shared memory in all.
@@ -328,10 +341,23 @@ fn is_buffer(func: &Function, value: Value) -> bool {
     matches!(func.ty(value), Type::Buffer(_))
 }
 
+/// Whether the stages of a buffer are mbarriers.
+pub(crate) fn is_mbarrier(buffer: &Type) -> bool {
+    matches!(buffer, Type::Buffer(_)) && buffer.numel() == 1 && buffer.number() == Some(Scalar::I64)
+}
+
 /// Bytes of one stage of a buffer.
 pub fn stage_bytes(buffer: &Type) -> u32 {
-    let bytes = buffer.elem().map_or(0, Elem::bytes);
-    (buffer.numel() as u32 * bytes).next_multiple_of(ALIGN)
+    let bytes = buffer.numel() as u32 * buffer.elem().map_or(0, Elem::bytes);
+    if is_mbarrier(buffer) { bytes } else { bytes.next_multiple_of(ALIGN) }
+}
+
+/// How many stages a buffer has.
+pub fn stages(buffer: &Type) -> u32 {
+    match buffer {
+        Type::Buffer(ty) => ty.stages,
+        _ => 0,
+    }
 }
 
 /// Bytes of the buffers that hold a tile of another buffer again, in another order.
@@ -345,10 +371,7 @@ pub fn second_bytes(func: &Function) -> u32 {
 }
 
 fn buffer_bytes(buffer: &Type) -> u32 {
-    match buffer {
-        Type::Buffer(ty) => stage_bytes(buffer) * ty.stages,
-        _ => 0,
-    }
+    stage_bytes(buffer) * stages(buffer)
 }
 
 fn overlap(a: &Range<u32>, b: &Range<u32>) -> bool {

@@ -273,6 +273,18 @@ attr_kinds! {
         /// How many of the most recent groups may still be pending.
         pending: u32,
     }
+    /// How a tensor is copied in bulk.
+    Boxes {
+        /// Extents of what one instruction copies, outermost first.
+        extents: Shape,
+        /// How the storage permutes chunks of a row, by its length in bytes: 32, 64 or 128.
+        swizzle: u32,
+    }
+    /// A number of bytes.
+    Bytes {
+        /// The number.
+        bytes: u32,
+    }
 }
 
 /// A list of 64-bit integers.

@@ -39,6 +39,9 @@ entity_impl!(Loc, "loc");
 /// Operands in slot order; an absent optional operand is `None`.
 pub type Operands = SmallVec<[Option<Value>; 4]>;
 
+/// Operands of a load before those that name a tensor.
+const LOAD_SLOTS: usize = 3;
+
 /// One instruction.
 #[derive(Debug, Clone)]
 pub struct InstData {
@@ -73,6 +76,16 @@ impl InstData {
     /// All operands that are present.
     pub fn uses(&self) -> impl Iterator<Item = Value> + '_ {
         self.operands.iter().copied().flatten()
+    }
+
+    /// The tensor that a load reads a box of, as the table says; empty for other loads.
+    pub fn tensor(&self) -> &[Option<Value>] {
+        self.operands.get(LOAD_SLOTS..).unwrap_or_default()
+    }
+
+    /// Has a load be one of pointers alone.
+    pub(crate) fn forget_tensor(&mut self) {
+        self.operands.truncate(LOAD_SLOTS);
     }
 
     /// The one result.

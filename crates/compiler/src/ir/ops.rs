@@ -297,8 +297,11 @@ ops! {
     // Memory.
     /// Moves pointers by signed counts of elements, computed in 64 bits.
     PtrAdd = ptr_add(ptr, offset) : None => Pointer, Pure, 0;
-    /// Reads through each pointer where the mask is true; elsewhere `other`, or zero without it.
-    Load = load(ptr, mask[?], other[?]) : LoadHints => Explicit, Read, 0;
+    /// Reads through each pointer where the mask is true; elsewhere `other`, or zero without it. What a
+    /// descriptor reads names its tensor too, of which the pointers are a box, and the mask what of it is
+    /// inside: base, then per axis extents, strides in elements, and where the box begins. The base and
+    /// the strides, but for the last, which is 1, are then multiples of 16 bytes.
+    Load = load(ptr, mask[?], other[?], tensor[*]) : LoadHints => Explicit, Read, 0;
     /// Writes through each pointer where the mask is true.
     Store = store(ptr, value, mask[?]) : StoreHints => None, Write, 0;
     /// Atomic read-modify-write; the result is the old value.
@@ -374,6 +377,22 @@ ops! {
     AsyncCommit = async_commit(tokens[*]) : None => Explicit, Write, 0;
     /// Waits until at most `pending` groups are unfinished.
     AsyncWait = async_wait(tokens[*]) : Wait => Explicit, Write, 0;
+    /// What the bulk copy engine knows of a tensor: its base, per axis extents and strides in elements
+    /// without the last, which is 1, and the box that one instruction copies. The launcher makes it: all
+    /// are parameters or products of them.
+    TensorMap = tensor_map(base, sizes[*]) : Boxes => Explicit, Pure, 0;
+    /// One thread makes each stage of a buffer an mbarrier that one arrival ends a phase of, once the
+    /// bytes are there that it was told of.
+    MbarrierInit = mbarrier_init(barriers) : None => None, Write, 0;
+    /// One thread ends mbarriers, so that their memory can be used for something else.
+    MbarrierInvalidate = mbarrier_invalidate(barriers) : None => None, Write, 0;
+    /// Where `exists` is true, one thread arrives at an mbarrier and tells it of so many bytes.
+    MbarrierExpect = mbarrier_expect(barrier, exists) : Bytes => None, Write, 0;
+    /// Where `exists` is true, one thread starts copying a tile from where `begins` says, per axis, into a
+    /// buffer: zeros outside of the tensor. Each byte that is there counts at the mbarrier.
+    BulkCopy = bulk_copy(map, buffer, barrier, exists, begins[*]) : None => None, Write, 0;
+    /// Waits until the phase of an mbarrier is over whose number, from 0, has this parity.
+    MbarrierWait = mbarrier_wait(barrier, parity) : None => None, Write, 0;
     /// `lhs @ rhs + acc` by warps on the matrix units (`mma.sync`). The accumulator's layout fixes
     /// what each thread needs of the operands: each is a tile that holds just that, or a buffer
     /// from which it is read as the product proceeds.
@@ -418,6 +437,11 @@ impl Opcode {
                 | Opcode::AsyncCopy
                 | Opcode::AsyncCommit
                 | Opcode::AsyncWait
+                | Opcode::MbarrierInit
+                | Opcode::MbarrierInvalidate
+                | Opcode::MbarrierExpect
+                | Opcode::BulkCopy
+                | Opcode::MbarrierWait
                 | Opcode::WarpGroupWait
                 | Opcode::Assume
                 | Opcode::DevicePrint

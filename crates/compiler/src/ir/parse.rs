@@ -346,6 +346,9 @@ impl<'t> Parser<'t> {
         if self.eat("token") {
             return Ok(Type::Token);
         }
+        if self.eat("tensor_map") {
+            return Ok(Type::TensorMap);
+        }
         if self.eat("tile<") {
             let (shape, elem) = self.extents()?;
             let layout = if self.eat(",") { Some(self.layout_ref()?) } else { None };

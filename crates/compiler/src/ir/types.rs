@@ -201,6 +201,8 @@ pub enum Type {
     Buffer(BufferType),
     /// Completion of a group of asynchronous operations (GPU level only).
     Token,
+    /// What the bulk copy engine knows of a tensor (GPU level only).
+    TensorMap,
 }
 
 /// A tile of elements.
@@ -246,27 +248,27 @@ impl Type {
         }
     }
 
-    /// Element type; `None` for tokens.
+    /// Element type; `None` for tokens and tensor maps.
     pub fn elem(&self) -> Option<Elem> {
         match self {
             Type::Scalar(elem) => Some(*elem),
             Type::Tile(tile) => Some(tile.elem),
             Type::Buffer(buffer) => Some(buffer.elem),
-            Type::Token => None,
+            Type::Token | Type::TensorMap => None,
         }
     }
 
-    /// Number type of the elements; `None` for pointers and tokens.
+    /// Number type of the elements; `None` for pointers, tokens and tensor maps.
     pub fn number(&self) -> Option<Scalar> {
         self.elem().and_then(Elem::scalar)
     }
 
-    /// Extents; empty for scalars and tokens.
+    /// Extents; empty for scalars, tokens and tensor maps.
     pub fn shape(&self) -> &[u32] {
         match self {
             Type::Tile(tile) => &tile.shape,
             Type::Buffer(buffer) => &buffer.shape,
-            Type::Scalar(_) | Type::Token => &[],
+            Type::Scalar(_) | Type::Token | Type::TensorMap => &[],
         }
     }
 
@@ -280,7 +282,7 @@ impl Type {
         match self {
             Type::Tile(tile) => tile.layout,
             Type::Buffer(buffer) => Some(buffer.layout),
-            Type::Scalar(_) | Type::Token => None,
+            Type::Scalar(_) | Type::Token | Type::TensorMap => None,
         }
     }
 
@@ -294,7 +296,7 @@ impl Type {
     pub fn with_elem(&self, elem: impl Into<Elem>) -> Type {
         let elem = elem.into();
         match self {
-            Type::Scalar(_) | Type::Token => Type::Scalar(elem),
+            Type::Scalar(_) | Type::Token | Type::TensorMap => Type::Scalar(elem),
             Type::Tile(tile) => Type::Tile(TileType { elem, ..tile.clone() }),
             Type::Buffer(buffer) => Type::Buffer(BufferType { elem, ..buffer.clone() }),
         }
@@ -329,6 +331,7 @@ impl fmt::Display for Type {
                 write!(f, "{}, stages={}, {}>", buffer.elem, buffer.stages, buffer.layout)
             }
             Type::Token => f.write_str("token"),
+            Type::TensorMap => f.write_str("tensor_map"),
         }
     }
 }

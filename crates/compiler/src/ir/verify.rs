@@ -171,7 +171,9 @@ impl Verifier<'_> {
         ensure(powers, || format!("{ty}: extents must be powers of two"))?;
         ensure(ty.numel() <= MAX_TILE_ELEMENTS, || format!("{ty}: too many elements"))?;
         match (self.func.level, ty) {
-            (Level::Tile, Type::Buffer(_) | Type::Token) => Err(format!("{ty} at tile level")),
+            (Level::Tile, Type::Buffer(_) | Type::Token | Type::TensorMap) => {
+                Err(format!("{ty} at tile level"))
+            }
             (Level::Tile, _) => ensure(ty.layout().is_none(), || format!("{ty} at tile level")),
             (Level::Gpu, Type::Tile(_)) => self.check_layout(ty),
             (Level::Gpu, _) => Ok(()),
@@ -207,7 +209,10 @@ impl Verifier<'_> {
             _ => Err("needs exactly one result".to_owned()),
         };
         match data.opcode.info().result {
-            ResultRule::None => ensure(results.is_empty(), || "has no result".to_owned()),
+            ResultRule::None => {
+                ensure(results.is_empty(), || "has no result".to_owned())?;
+                check_bulk(data.opcode, &operands)
+            }
             ResultRule::SameInt => same(&operands, one()?, "integers", |elem| elem.is_int()),
             ResultRule::SameFloat => same(&operands, one()?, "floats", |elem| elem.is_float()),
             ResultRule::Same => same(&operands, one()?, "elements", |_| true),
@@ -462,8 +467,24 @@ fn check_one(data: &InstData, operands: &[&Type], result: &Type) -> Check {
         (Opcode::Load, _) => {
             let pointee = operands[0].elem().and_then(Elem::pointee);
             ensure(pointee.is_some() && pointee == result.elem(), || "loads pointees".to_owned())?;
-            let shapes = operands.iter().all(|ty| ty.shape() == shape);
-            ensure(shapes, || "pointers, mask and other have the result's shape".to_owned())
+            let tensor = data.tensor();
+            let (own, tensor) = operands.split_at(operands.len() - tensor.len());
+            let shapes = own.iter().all(|ty| ty.shape() == shape);
+            ensure(shapes, || "pointers, mask and other have the result's shape".to_owned())?;
+            let is_whole = tensor.is_empty() || tensor.len() == 1 + 3 * shape.len();
+            let scalars = tensor.iter().all(|ty| matches!(ty, Type::Scalar(_)));
+            ensure(is_whole && scalars, || {
+                "a tensor is a base and three scalars per axis".to_owned()
+            })
+        }
+        (Opcode::TensorMap, Attrs::Boxes(boxes)) => {
+            let is_base = operands[0].elem().and_then(Elem::pointee).is_some_and(|e| !e.is_ptr());
+            ensure(is_base && operands[0].shape().is_empty(), || "begins at a pointer".to_owned())?;
+            let sizes = 2 * boxes.extents.len() - 1;
+            ensure(operands.len() == 1 + sizes && !boxes.extents.is_empty(), || {
+                format!("a box of {} axes has {sizes} sizes", boxes.extents.len())
+            })?;
+            ensure(*result == Type::TensorMap, || "gives a tensor map".to_owned())
         }
         (Opcode::AtomicRmw | Opcode::AtomicCas, _) => {
             let shapes = operands.iter().all(|ty| ty.shape() == shape);
@@ -501,6 +522,35 @@ fn check_asm(data: &InstData, operands: &[&Type], results: &[&Type]) -> Check {
         types.iter().map(|ty| ty.elem().map(Elem::bits)).collect()
     };
     asm.check(&bits(operands), &bits(results)).map_err(|mismatch| mismatch.to_string())
+}
+
+/// Operands of bulk copies and of what they are waited for by.
+fn check_bulk(opcode: Opcode, operands: &[&Type]) -> Check {
+    let is = |at: usize, scalar: Scalar| *operands[at] == Type::scalar(scalar);
+    let stages = |at: usize| match operands[at] {
+        Type::Buffer(buffer) => buffer.stages,
+        _ => 0,
+    };
+    let is_mbarrier = |at: usize| {
+        stages(at) > 0 && operands[at].numel() == 1 && operands[at].number() == Some(Scalar::I64)
+    };
+    let fits = match opcode {
+        Opcode::MbarrierInit | Opcode::MbarrierInvalidate => is_mbarrier(0),
+        Opcode::MbarrierExpect => is_mbarrier(0) && stages(0) == 1 && is(1, Scalar::I1),
+        Opcode::MbarrierWait => is_mbarrier(0) && stages(0) == 1 && is(1, Scalar::I32),
+        Opcode::BulkCopy => {
+            let rank = operands[1].shape().len();
+            *operands[0] == Type::TensorMap
+                && stages(1) == 1
+                && is_mbarrier(2)
+                && stages(2) == 1
+                && is(3, Scalar::I1)
+                && operands.len() == 4 + rank
+                && (4..4 + rank).all(|at| is(at, Scalar::I32))
+        }
+        _ => true,
+    };
+    ensure(fits, || "takes stages of mbarriers, one `i64` each, and what the table says".to_owned())
 }
 
 fn check_stage(operands: &[&Type], result: &Type) -> Check {

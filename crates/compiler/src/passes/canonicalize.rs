@@ -88,14 +88,14 @@ fn simplify_all(func: &mut Function, insts: Vec<Inst>, known: &mut Known, kept: 
 
 /// Takes a mask that is true everywhere from a load or a store, and what masked lanes would read.
 fn drop_full_mask(func: &mut Function, inst: Inst) {
-    let slot = match func.insts[inst].opcode {
-        Opcode::Load => 1,
-        Opcode::Store => 2,
+    let slots = match func.insts[inst].opcode {
+        Opcode::Load => 1..3,
+        Opcode::Store => 2..3,
         _ => return,
     };
-    let mask = func.insts[inst].operand_opt(slot).and_then(|mask| func.constant_bits(mask));
+    let mask = func.insts[inst].operand_opt(slots.start).and_then(|mask| func.constant_bits(mask));
     if mask.is_some_and(|bits| bits & 1 == 1) {
-        func.insts[inst].operands[slot..].fill(None);
+        func.insts[inst].operands[slots].fill(None);
     }
 }
 

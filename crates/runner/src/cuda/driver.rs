@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
-use tile_compiler::artifact::Manifest;
+use tile_compiler::artifact::{Manifest, TensorMap};
+use tile_compiler::eval::dtype::DType;
 
 use super::{CudaError, DeviceInfo};
 use crate::launch::KernelResources;
@@ -318,21 +319,24 @@ impl LoadedFunction {
             .map_err(failed("cannot ask the driver for the occupancy"))
     }
 
-    /// Puts a launch in the stream. `params` are the bits of each parameter, low bytes first.
+    /// Puts a launch in the stream. `params` are the bits of each parameter, low bytes first, and `maps`
+    /// the tensor maps behind them.
     pub fn launch(
         &self,
         context: &Context,
         grid: [u32; 3],
         manifest: &Manifest,
         params: &mut [u64],
+        maps: &mut [EncodedMap],
     ) -> Result<(), CudaError> {
-        let mut pointers: Vec<*mut c_void> =
-            params.iter_mut().map(|bits| std::ptr::from_mut(bits).cast()).collect();
+        let bits = params.iter_mut().map(|bits| std::ptr::from_mut(bits).cast());
+        let maps = maps.iter_mut().map(|map| std::ptr::from_mut(&mut map.0).cast());
+        let mut pointers: Vec<*mut c_void> = bits.chain(maps).collect();
         let [x, y, z] = manifest.block;
         let what = failed("the kernel cannot be launched");
         if manifest.cluster.iter().all(|&extent| extent <= 1) {
             // SAFETY: the function is loaded; there is a pointer to at least as many bytes as
-            // each of its parameters has (8, little-endian), which the driver copies now. What
+            // each of its parameters has (8, little-endian, or 128), which the driver copies now. What
             // the kernel does with device memory cannot be checked.
             let launched = unsafe {
                 result::launch_kernel(
@@ -369,6 +373,63 @@ impl LoadedFunction {
             )
         };
         launched.result().map_err(what)
+    }
+}
+
+/// A tensor map as kernels take it.
+#[derive(Debug)]
+pub(super) struct EncodedMap(sys::CUtensorMap);
+
+impl EncodedMap {
+    /// The map of the tensor at `base`, with extents and strides in elements, the outermost axis first.
+    pub fn new(
+        map: &TensorMap,
+        base: u64,
+        extents: &[u64],
+        strides: &[u64],
+    ) -> Result<EncodedMap, CudaError> {
+        use sys::{CUtensorMapDataType as Elem, CUtensorMapSwizzle as Swizzle};
+        let element_bytes =
+            DType::from_signature(&map.ty).map_or(0, |dtype| dtype.bits().div_ceil(8));
+        let elem = match element_bytes {
+            1 => Elem::CU_TENSOR_MAP_DATA_TYPE_UINT8,
+            2 => Elem::CU_TENSOR_MAP_DATA_TYPE_UINT16,
+            _ => Elem::CU_TENSOR_MAP_DATA_TYPE_UINT32,
+        };
+        let swizzle = match map.swizzle_bytes {
+            32 => Swizzle::CU_TENSOR_MAP_SWIZZLE_32B,
+            64 => Swizzle::CU_TENSOR_MAP_SWIZZLE_64B,
+            128 => Swizzle::CU_TENSOR_MAP_SWIZZLE_128B,
+            _ => Swizzle::CU_TENSOR_MAP_SWIZZLE_NONE,
+        };
+        let extents: Vec<u64> = extents.iter().rev().copied().collect();
+        let bytes = |stride: &u64| stride.wrapping_mul(element_bytes.into());
+        let strides: Vec<u64> = strides.iter().rev().map(bytes).collect();
+        let boxes: Vec<u32> = map.extents.iter().rev().copied().collect();
+        let steps = vec![1u32; boxes.len()];
+        let mut encoded = EncodedMap(sys::CUtensorMap_st { opaque: [0; 16] });
+        // SAFETY: the map is aligned as its type says; there are as many extents, boxes and steps as axes,
+        // and a stride less. The driver does not read what is at `base`.
+        let made = unsafe {
+            sys::cuTensorMapEncodeTiled(
+                &raw mut encoded.0,
+                elem,
+                boxes.len() as u32,
+                base as *mut c_void,
+                extents.as_ptr(),
+                strides.as_ptr(),
+                boxes.as_ptr(),
+                steps.as_ptr(),
+                sys::CUtensorMapInterleave::CU_TENSOR_MAP_INTERLEAVE_NONE,
+                swizzle,
+                sys::CUtensorMapL2promotion::CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+                sys::CUtensorMapFloatOOBfill::CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
+            )
+        };
+        let what = "a tensor that a descriptor names does not begin at a multiple of 16 bytes, or rows \
+                    of it do not";
+        made.result().map_err(failed(what))?;
+        Ok(encoded)
     }
 }
 

@@ -431,6 +431,7 @@ impl Evaluator<'_> {
             other.as_ref(),
             &block.block,
             hints,
+            &[],
         )?;
         Ok(Value::Tensor(loaded))
     }

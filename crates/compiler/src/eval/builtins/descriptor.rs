@@ -265,12 +265,16 @@ impl Evaluator<'_> {
         let addresses = self.addresses_at(&descriptor, &offsets);
         let elem = descriptor.base.elem.pointee();
         let other = self.padding_of(&descriptor, elem);
+        let Descriptor { base, shape, strides, .. } = &*descriptor;
+        let axes = shape.iter().chain(strides).chain(&offsets);
+        let tensor: Vec<&Tensor> = std::iter::once(base).chain(axes).collect();
         let loaded = self.load_at(
             &addresses.ptr,
             addresses.mask.as_ref(),
             other.as_ref(),
             &descriptor.block,
             plain_load(),
+            &tensor,
         )?;
         Ok(Value::Tensor(loaded))
     }
@@ -495,6 +499,7 @@ impl Evaluator<'_> {
             other.as_ref(),
             &shape,
             plain_load(),
+            &[],
         )?;
         Ok(Value::Tensor(loaded))
     }

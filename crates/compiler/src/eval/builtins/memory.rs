@@ -49,10 +49,11 @@ impl Evaluator<'_> {
             Some(other) => Some(self.cast(&other, elem, call.place("other"))?),
             None => None,
         };
-        Ok(Value::Tensor(self.load_at(&ptr, mask.as_ref(), other.as_ref(), &shape, hints)?))
+        Ok(Value::Tensor(self.load_at(&ptr, mask.as_ref(), other.as_ref(), &shape, hints, &[])?))
     }
 
-    /// A load of pointers, mask and other at their common shape. Memory of `int1` holds bytes.
+    /// A load of pointers, mask and other at their common shape, and of the `tensor` that a descriptor
+    /// names. Memory of `int1` holds bytes.
     pub(super) fn load_at(
         &mut self,
         ptr: &Tensor,
@@ -60,6 +61,7 @@ impl Evaluator<'_> {
         other: Option<&Tensor>,
         shape: &Shape,
         hints: ir::LoadHints,
+        tensor: &[&Tensor],
     ) -> Eval<Tensor> {
         let ptr = self.expand_to(ptr, shape);
         let mask = mask.map(|mask| self.expand_to(mask, shape));
@@ -72,7 +74,8 @@ impl Evaluator<'_> {
             Some(other) if bytes => Some(self.cast(&other, memory, at)?),
             other => other,
         };
-        let operands = [Some(&ptr), mask.as_ref(), other.as_ref()];
+        let mut operands = vec![Some(&ptr), mask.as_ref(), other.as_ref()];
+        operands.extend(tensor.iter().copied().map(Some));
         let loaded = self.op_optional(Opcode::Load, &operands, hints, memory, shape.clone());
         if bytes {
             return self.is_nonzero(&loaded, at);
