@@ -34,7 +34,9 @@ pub(super) struct BulkCopy {
 impl BulkCopy {
     /// How `load`, an instruction of the loop's `body`, is copied in bulk rather than thread by thread:
     ///
-    /// - a descriptor names its tensor, whose base and strides the language has aligned as the engine asks;
+    /// - a descriptor that the launch makes names its tensor, whose base and strides the language has aligned
+    ///   as the engine asks. Kernels that make descriptors themselves are launched with plain arguments, by
+    ///   whoever knows no more of them;
     /// - what is outside of the tensor is zero;
     /// - the kernel writes no tensor of the same parameter: the engine need not see what threads write;
     /// - base, extents and strides are parameters or products of them, so that the launcher knows them;
@@ -59,8 +61,10 @@ impl BulkCopy {
         let is_known = |&size: &Value| !inside.contains(&size) && Product::of(func, size).is_some();
         let begins_fit = begins.iter().all(|&at| *func.ty(at) == Type::scalar(Scalar::I32));
         let param = Product::of(func, base)?.only_param()?;
+        let is_described = func.params[param].is_base_of_descriptor();
         let is_read_only = !written.contains(&func.regions[func.body].args[param]);
         let fits = load.fills_zeros(func)
+            && is_described
             && is_read_only
             && !inside.contains(&base)
             && func.constant_bits(last) == Some(1)

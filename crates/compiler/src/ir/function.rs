@@ -129,12 +129,20 @@ pub struct RegionData {
 /// A runtime parameter of the kernel, in launch order.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Param {
-    /// Name in the source; parts of tuples are `name.0`, `name.1`.
+    /// Name in the source; parts of tuples are `name.0`, `name.1`, and a descriptor's `name.base`,
+    /// `name.shape.0`, `name.stride.0`.
     pub name: Arc<str>,
     /// Triton's signature spelling, such as `*fp16`, `i32`, `u64`.
     pub signature: Arc<str>,
     /// The address or number is a multiple of this; 1 when nothing is known.
     pub divisibility: u32,
+}
+
+impl Param {
+    /// Whether it points to the tensor of a descriptor that a launch gives.
+    pub(crate) fn is_base_of_descriptor(&self) -> bool {
+        self.name.ends_with(".base")
+    }
 }
 
 /// A place in the source, with the calls through which it was inlined.
