@@ -22,17 +22,21 @@ pub(super) fn in_one_unit(func: &Function, a: usize, b: usize) -> bool {
     element(a) == element(b)
 }
 
+/// The allocation behind a parameter, if it is known which one it is.
+pub(super) fn storage(func: &Function, launch: &KnownLaunch, param: usize) -> Option<u32> {
+    buffer(func, launch, param)?.id
+}
+
 /// Whether two parameters may point into the same memory.
 pub(super) fn may_share(func: &Function, launch: &KnownLaunch, a: usize, b: usize) -> bool {
-    let id = |param| buffer(func, launch, param).and_then(|buffer| buffer.id);
-    a == b || id(a).zip(id(b)).is_none_or(|(a, b)| a == b)
+    let [of_a, of_b] = [a, b].map(|param| storage(func, launch, param));
+    a == b || of_a.zip(of_b).is_none_or(|(a, b)| a == b)
 }
 
 /// Whether two parameters are certainly in one buffer.
 pub(super) fn is_same_memory(func: &Function, launch: &KnownLaunch, a: usize, b: usize) -> bool {
-    let storage = |param: usize| buffer(func, launch, param).and_then(|buffer| buffer.id);
-    let is_same = storage(a).is_some_and(|id| Some(id) == storage(b));
-    a == b || is_same && in_one_unit(func, a, b)
+    let [of_a, of_b] = [a, b].map(|param| storage(func, launch, param));
+    a == b || of_a.is_some() && of_a == of_b && in_one_unit(func, a, b)
 }
 
 /// The arguments that a launch gives this number for.

@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::arguments::{buffer, in_one_unit, passed};
+use super::arguments::{buffer, in_one_unit, passed, storage};
 use super::elements::{Access, Elements, Index, Variable};
 use super::flow::dependents;
 use super::grid::axes_asked_for;
@@ -481,7 +481,7 @@ fn is_left_out(
 
 /// Whether an access may be to the memory of another, and reaches elements as that one does.
 fn is_instead(func: &Function, launch: &KnownLaunch, access: &Access, other: &Access) -> bool {
-    let storage = |param: usize| buffer(func, launch, param).and_then(|buffer| buffer.id);
+    let storage = |param: usize| storage(func, launch, param);
     let is_load = |access: &Access| func.insts[access.inst].opcode == Opcode::Load;
     let same_memory = other.param == access.param
         || storage(other.param).is_none()

@@ -260,17 +260,11 @@ impl<'a> Reader<'a> {
         let args = Arguments(&tuner.args);
         match tuner.kind {
             TunerKind::Autotune => {
-                let names =
-                    |name: &str| args.keyword(name).map(|names| self.parameter_names(names));
                 let key = args.get(1, "key").map(|key| self.parameter_names(key));
-                let may_restore = RESTORING
-                    .into_iter()
-                    .any(|name| args.keyword(name).is_some_and(|value| !is_list(value)));
-                let restored = RESTORING.into_iter().filter_map(names);
-                let restored: Vec<Name> = restored.flatten().collect();
-                self.tuning.may_restore |= may_restore;
                 self.tuning.key.extend(key.unwrap_or_default());
-                self.tuning.restored.extend(restored);
+                for names in RESTORING.into_iter().filter_map(|(at, name)| args.get(at, name)) {
+                    self.restores(names);
+                }
                 let configs = args.get(0, "configs").and_then(Value::elements);
                 self.configurations(configs, made);
             }
@@ -380,14 +374,26 @@ impl<'a> Reader<'a> {
             let key = self.value(key);
             self.tuning.key = self.parameter_names(&key);
         }
-        for list in RESTORING {
-            if let Some(names) = self.argument(id, None, list) {
+        for (at, name) in RESTORING {
+            if let Some(names) = self.argument(id, Some(at), name) {
                 let names = self.value(names);
-                self.tuning.may_restore |= !is_list(&names);
-                let names = self.parameter_names(&names);
-                self.tuning.restored.extend(names);
+                self.restores(&names);
             }
         }
+        self.tuning.may_restore |= self.spreads(id);
+    }
+
+    /// Notes what a tuner puts back between runs.
+    fn restores(&mut self, names: &Value) {
+        self.tuning.may_restore |= !is_list(names);
+        let names = self.parameter_names(names);
+        self.tuning.restored.extend(names);
+    }
+
+    /// Whether the decorator call `id` is given arguments by `*` or `**`.
+    fn spreads(&self, id: ExprId) -> bool {
+        let Expr::Call { args, .. } = &self.kernel.function.body.exprs[id] else { return false };
+        args.iter().any(|arg| !matches!(arg.kind, ArgKind::Positional | ArgKind::Keyword(_)))
     }
 
     /// Where a list that is written out has dicts.
@@ -426,9 +432,9 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The function that chooses among configurations; not known where times are estimated.
-/// What a tuner may be given that puts memory back between runs.
-const RESTORING: [&str; 4] = ["reset_to_zero", "restore_value", "pre_hook", "post_hook"];
+/// What a tuner may be given that puts memory back between runs, with the position of each.
+const RESTORING: [(usize, &str); 4] =
+    [(3, "reset_to_zero"), (4, "restore_value"), (5, "pre_hook"), (6, "post_hook")];
 
 /// Whether a value is a list of which all is known, or nothing.
 fn is_list(value: &Value) -> bool {
@@ -439,6 +445,7 @@ fn is_list(value: &Value) -> bool {
     }
 }
 
+/// The function that chooses among configurations; not known where times are estimated.
 fn pruner(prune: Value) -> Value {
     match prune {
         Value::Dict(entries) => match <[_; 1]>::try_from(entries) {
