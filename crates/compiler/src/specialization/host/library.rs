@@ -744,10 +744,11 @@ pub(super) fn triton_call(path: &str, args: &Args<'_>) -> Value {
         "next_power_of_2" => match args.get(0, "n") {
             Some(Value::Int(Some(n))) => Value::Int(next_power_of_2(*n)),
             Some(Value::Int(None)) => Value::Int(None),
-            Some(n) => match operators::binary(BinaryOp::Sub, n, &Value::Int(Some(1))) {
-                raised @ Value::Raises(_) => raised,
-                _ => Value::Unknown,
-            },
+            Some(raised @ Value::Raises(_)) => raised.clone(),
+            Some(n) => {
+                let one = Value::Int(Some(1));
+                misuse::no_operator(BinaryOp::Sub, n, &one).unwrap_or(Value::Unknown)
+            }
             None => Value::Unknown,
         },
         // Tests of Triton ask what they run on: what is compiled here is for NVIDIA.
