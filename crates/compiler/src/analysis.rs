@@ -187,12 +187,13 @@ pub fn check_accesses(
     let needed = grid::Needed::by(func);
     for launch in &spec.launches {
         let mut here = grid::check(func, &needed, launch);
+        let launches = (launch, &*spec.launches);
         if launch.grid.is_some() {
             let mut elements = Elements::of_launch(func, launch, pause);
             let accesses = elements.accesses();
             here.extend(bounds::check(func, launch, &mut elements, &accesses));
-            let launches = (launch, &*spec.launches);
-            here.extend(untouched::check(func, launches, &mut elements, &accesses, pause));
+            let untouched = untouched::check(func, launches, &mut elements, &accesses, pause);
+            here.extend(untouched.or_else(|| untouched::check_led(func, launches, pause)));
             here.extend(narrow::check(func, launch, &mut elements, &accesses));
             let races = race::check(func, launch, &mut elements, &accesses);
             here.extend(races.into_iter().map(Finding::from));
@@ -212,6 +213,7 @@ pub fn check_accesses(
             here.extend(bounds::check(func, &least, &mut elements, &accesses));
             let races = race::check(func, &least, &mut elements, &accesses);
             here.extend(races.into_iter().map(Finding::from));
+            here.extend(untouched::check_led(func, launches, pause));
         }
         for Finding { mut diagnostic, spot, widen } in here {
             if launch.drawn {

@@ -12,7 +12,7 @@ use super::terms::{Atom, AtomKind, Cond, CondKind, Domain, Interval, Linear, Var
 use super::unfollowed::Unfollowed;
 use super::{Finding, Spot, report};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::ir::{Function, Inst, Opcode, Value};
+use crate::ir::{Attrs, Function, Inst, Opcode, Value};
 use crate::specialization::{Contents, KnownArg, KnownBuffer, KnownLaunch};
 
 /// Boxes that may be looked at for one access that writes.
@@ -54,40 +54,49 @@ pub(super) fn check<'s>(
     accesses: &'s [Access],
     pause: Pause<'s>,
 ) -> Option<Finding> {
-    let grid = launch.grid?;
-    let ids = |launch: &KnownLaunch| -> Vec<u32> {
+    let launched = Launched { launch, grid: launch.grid?, shared: others_get(launch, launches) };
+    Search::new(func, launched, (elements, accesses), false, pause).finding()
+}
+
+/// As [`check`], of what is stored where integers in memory say, as the rows of experts, whatever they are,
+/// and of grids of which not all extents are known.
+pub(super) fn check_led(
+    func: &Function,
+    (launch, launches): (&KnownLaunch, &[KnownLaunch]),
+    pause: Pause<'_>,
+) -> Option<Finding> {
+    let grid = launch.greatest_grid()?;
+    let is_led =
+        |inst: Inst| func.insts[inst].opcode == Opcode::Store && is_led_by_memory(func, inst);
+    if launch.grid.is_some() && !func.walk().into_iter().any(is_led) {
+        return None;
+    }
+    let shared = others_get(launch, launches);
+    let launch = &KnownLaunch { grid: Some(grid), ..launch.clone() };
+    let mut elements = Elements::of_open_launch(func, launch, pause);
+    let accesses = elements.accesses();
+    let launched = Launched { launch, grid, shared };
+    Search::new(func, launched, (&mut elements, &accesses), true, pause).finding()
+}
+
+/// The allocations that launches other than `launch` get.
+fn others_get(launch: &KnownLaunch, launches: &[KnownLaunch]) -> Vec<u32> {
+    let buffers = |launch: &KnownLaunch| -> Vec<u32> {
         let buffers = launch.args.iter().filter_map(|(_, arg)| match arg {
             KnownArg::Buffer(buffer) => buffer.id,
             _ => None,
         });
         buffers.collect()
     };
-    let others = launches.iter().filter(|other| *other != launch);
-    let mut search = Search {
-        func,
-        launch,
-        shared: others.flat_map(ids).collect(),
-        grid,
-        asked: axes_asked_for(func),
-        elements,
-        accesses,
-        longer: FxHashMap::default(),
-        fuel: LAUNCH_FUEL,
-        pause,
-    };
-    // What is at an address that is not known may be any element.
-    let written = Unfollowed::of(func, launch, accesses, |opcode| {
-        opcode == Opcode::InlineAsm || opcode.is_global_write()
-    });
-    let loaded = Unfollowed::of(func, launch, accesses, |opcode| opcode == Opcode::Load);
-    let of = |opcode: Opcode| {
-        accesses.iter().filter(move |access| func.insts[access.inst].opcode == opcode)
-    };
-    let writes = of(Opcode::Store).chain(of(Opcode::AtomicRmw));
-    let reads = of(Opcode::Load).filter(|access| !loaded.may_reach(access.param));
-    let followed = writes.chain(reads).filter(|access| !written.may_reach(access.param));
-    let found = { followed }.find_map(|access| search.untouched(access))?;
-    Some(Finding { spot: Spot::Launch, ..found.into() })
+    launches.iter().filter(|other| *other != launch).flat_map(buffers).collect()
+}
+
+/// A launch of which the grid is known.
+struct Launched<'s> {
+    launch: &'s KnownLaunch,
+    grid: [u32; 3],
+    /// Allocations that other launches get as well.
+    shared: Vec<u32>,
 }
 
 struct Search<'s, 'e> {
@@ -100,13 +109,46 @@ struct Search<'s, 'e> {
     asked: [bool; 3],
     elements: &'s mut Elements<'e>,
     accesses: &'s [Access],
+    /// Whether variables stand for what memory holds. Then programs are looked for that are beyond the
+    /// grid along an axis with which that has nothing to do.
+    led: bool,
     /// What happens with more programs or lanes along an axis.
     longer: FxHashMap<(Variable, bool), (Elements<'s>, Vec<Access>)>,
     fuel: u32,
     pause: Pause<'s>,
 }
 
-impl Search<'_, '_> {
+impl<'s, 'e> Search<'s, 'e> {
+    fn new(
+        func: &'s Function,
+        Launched { launch, grid, shared }: Launched<'s>,
+        (elements, accesses): (&'s mut Elements<'e>, &'s [Access]),
+        led: bool,
+        pause: Pause<'s>,
+    ) -> Self {
+        let (longer, fuel) = (FxHashMap::default(), LAUNCH_FUEL);
+        let asked = axes_asked_for(func);
+        Search { func, launch, shared, grid, asked, elements, accesses, led, longer, fuel, pause }
+    }
+
+    /// The first finding.
+    fn finding(mut self) -> Option<Finding> {
+        let (func, accesses) = (self.func, self.accesses);
+        // What is at an address that is not known may be any element.
+        let written = Unfollowed::of(func, self.launch, accesses, |opcode| {
+            opcode == Opcode::InlineAsm || opcode.is_global_write()
+        });
+        let loaded = Unfollowed::of(func, self.launch, accesses, |opcode| opcode == Opcode::Load);
+        let of = |opcode: Opcode| {
+            accesses.iter().filter(move |access| func.insts[access.inst].opcode == opcode)
+        };
+        let writes = of(Opcode::Store).chain(of(Opcode::AtomicRmw));
+        let reads = of(Opcode::Load).filter(|access| !loaded.may_reach(access.param));
+        let followed = writes.chain(reads).filter(|access| !written.may_reach(access.param));
+        let found = { followed }.find_map(|access| self.untouched(access))?;
+        Some(Finding { spot: Spot::Launch, ..found.into() })
+    }
+
     /// A finding about elements that `access` leaves untouched.
     fn untouched(&mut self, access: &Access) -> Option<Diagnostic> {
         let buffer = buffer(self.func, self.launch, access.param)?;
@@ -134,6 +176,9 @@ impl Search<'_, '_> {
     fn axes(&self, access: &Access, buffer: &KnownBuffer) -> Vec<Along> {
         let opcode = self.func.insts[access.inst].opcode;
         let is_new = buffer.contents.is_new();
+        if self.led {
+            return self.further_programs(opcode == Opcode::Store && is_new);
+        }
         let by_programs = match opcode {
             Opcode::Store if is_new => Some(false),
             Opcode::Store => is_read_first(self.func, self.accesses, access).then_some(true),
@@ -166,6 +211,18 @@ impl Search<'_, '_> {
             before: false,
         });
         programs.chain(lanes).chain(earlier).collect()
+    }
+
+    /// The axes along which there may be further programs, if any are `wanted`.
+    fn further_programs(&self, wanted: bool) -> Vec<Along> {
+        let axes = (0..3).filter(|axis| wanted && !self.launch.open_axes[*axis as usize]);
+        let along = |axis: u32| Along {
+            variable: Variable::Program(axis),
+            extent: self.grid[axis as usize],
+            by_mask: false,
+            before: false,
+        };
+        axes.map(along).collect()
     }
 
     /// Whether the launch passes the number of a buffer's elements.
@@ -201,9 +258,12 @@ impl Search<'_, '_> {
         let KnownBuffer { elements: size, contents, .. } =
             buffer(self.func, self.launch, access.param)?;
         let size = *size;
-        let (func, launch, pause) = (self.func, self.launch, self.pause);
+        let (func, launch, led, pause) = (self.func, self.launch, self.led, self.pause);
         let longer = self.longer.entry((variable, before)).or_insert_with(|| {
-            let mut elements = Elements::of_launch(func, launch, pause);
+            let mut elements = match led {
+                true => Elements::of_open_launch(func, launch, pause),
+                false => Elements::of_launch(func, launch, pause),
+            };
             elements.variable_term(variable, positions);
             let accesses = elements.accesses();
             (elements, accesses)
@@ -215,7 +275,13 @@ impl Search<'_, '_> {
         let is_same = |wide: &&Access| (wide.inst, wide.param) == (access.inst, access.param);
         let same = accesses.iter().find(is_same)?;
         // Tables that say where a program's part is have nothing for programs that are not there.
-        if is_load && matches!(variable, Variable::Program(_)) && is_led_by_memory(func, access) {
+        if is_load
+            && matches!(variable, Variable::Program(_))
+            && is_led_by_memory(func, access.inst)
+        {
+            return None;
+        }
+        if led && (wide.gave_up() || !is_apart_from_memory(func, wide, same, variable)) {
             return None;
         }
         if !before && fills_rows(wide, &same.offset, &further, extent) {
@@ -298,11 +364,12 @@ impl Search<'_, '_> {
             Variable::Program(axis) => {
                 let extents = &self.grid[..rank.clamp(1, 3)];
                 let extents: Vec<i128> = extents.iter().map(|extent| i128::from(*extent)).collect();
+                let grid = match self.launch.open_axes.contains(&true) {
+                    true => "this grid".to_owned(),
+                    false => format!("the grid {}", report::tuple(&extents)),
+                };
                 let further = report::program(position, rank.max(axis as usize + 1));
-                let message = format!(
-                    "no program of the grid {} {what}; program {further} would",
-                    report::tuple(&extents)
-                );
+                let message = format!("no program of {grid} {what}; program {further} would");
                 let note = match axis as usize >= rank {
                     true => format!(
                         "the kernel asks for its position along axis {axis}, which the grid lacks"
@@ -337,17 +404,74 @@ impl Search<'_, '_> {
 }
 
 /// Whether integers in memory say where, or how far, an operation goes.
-fn is_led_by_memory(func: &Function, access: &Access) -> bool {
-    let leads = |inst: &Inst| {
+fn is_led_by_memory(func: &Function, access: Inst) -> bool {
+    leading(func, access).next().is_some()
+}
+
+/// The loads of integers that say where, or how far, an operation goes.
+fn leading(func: &Function, access: Inst) -> impl Iterator<Item = Inst> {
+    let reads = |inst: &Inst| {
         let data = &func.insts[*inst];
         let is_integers =
             |value: &Value| func.ty(*value).number().is_some_and(|number| number.is_int());
         data.opcode == Opcode::Load && data.results.iter().any(is_integers)
     };
-    let uses = || func.insts[access.inst].uses();
-    func.walk().into_iter().filter(leads).filter(|inst| *inst != access.inst).any(|inst| {
-        let led = dependents(func, inst);
-        uses().any(|used| led.contains(used))
+    let leads = move |inst: &Inst| {
+        let led = dependents(func, *inst);
+        func.insts[access].uses().any(|used| led.contains(used))
+    };
+    func.walk().into_iter().filter(reads).filter(move |inst| *inst != access).filter(leads)
+}
+
+/// Whether a load reads another place in programs at another position along an axis.
+fn moves_with(func: &Function, load: Inst, axis: u32) -> bool {
+    let is_position = |value: Value| {
+        func.def(value).is_some_and(|data| match (data.opcode, &data.attrs) {
+            (Opcode::ProgramId, Attrs::Axis(asked)) => asked.axis == axis,
+            _ => false,
+        })
+    };
+    let mut used = func.insts[load].uses();
+    used.any(|used| func.computing(used).into_iter().any(is_position))
+}
+
+/// Whether nothing that a position decides of an access, of where it is or whether it happens, is decided
+/// by what memory holds as well.
+fn is_apart_from_memory(
+    func: &Function,
+    elements: &Elements<'_>,
+    access: &Access,
+    position: Variable,
+) -> bool {
+    if let Variable::Program(axis) = position
+        && leading(func, access.inst).any(|load| moves_with(func, load, axis))
+    {
+        return false;
+    }
+    let position = elements.variable(position);
+    let is_mixed = |visit: &dyn Fn(&mut dyn FnMut(Atom, &AtomKind))| {
+        let (mut moves, mut reads) = (false, false);
+        visit(&mut |_, kind| match kind {
+            AtomKind::Var(var) if Some(*var) == position => moves = true,
+            AtomKind::Var(var) => reads |= elements.variables().all(|(_, known)| known != *var),
+            AtomKind::Unknown(_) => reads = true,
+            _ => {}
+        });
+        moves && reads
+    };
+    let terms = &elements.terms;
+    let mut conds = access.happens();
+    while let Some(cond) = conds.pop() {
+        match terms.cond(cond) {
+            CondKind::And(a, b) => conds.extend([*a, *b]),
+            _ if is_mixed(&|visit| terms.visit_cond(cond, visit)) => return false,
+            _ => {}
+        }
+    }
+    access.offset.terms.iter().all(|(atom, factor)| {
+        let alone =
+            Linear { terms: std::iter::once((*atom, *factor)).collect(), ..Linear::default() };
+        !is_mixed(&|visit| terms.visit(&alone, visit))
     })
 }
 

@@ -310,6 +310,19 @@ impl KnownLaunch {
         is_open.then(|| KnownLaunch { grid: Some(self.least_grid), ..self.clone() })
     }
 
+    /// At most so many programs run along each axis, where anything bounds them.
+    pub(crate) fn greatest_grid(&self) -> Option<[u32; 3]> {
+        let least = self.of_least_grid().and_then(|least| least.grid);
+        let most = |axis: usize, least: u32| match self.open_axes[axis] {
+            true => i32::MAX as u32,
+            false => least,
+        };
+        let is_whole = self.arg_faults.is_empty() && self.open_axes != [true; 3];
+        let bounded = least.filter(|_| is_whole);
+        let bounded = bounded.map(|[x, y, z]| [most(0, x), most(1, y), most(2, z)]);
+        self.grid.or(bounded)
+    }
+
     /// What is known of the argument called `name`.
     pub fn arg(&self, name: &str) -> Option<&KnownArg> {
         self.args.iter().find(|(known, _)| **known == *name).map(|(_, arg)| arg)
