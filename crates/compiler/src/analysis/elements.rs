@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 
 use self::extremes::{Extreme, extremes};
 use super::solve::{Outcome, Pause, search};
-use super::terms::{Atom, Cond, Interval, Linear, Terms, Var};
+use super::terms::{Atom, AtomKind, Cond, Interval, Linear, Terms, Var};
 use crate::ir::{Function, Inst, IntPredicate, Opcode, Region, Value, ValueDef};
 use crate::specialization::{KnownArg, KnownLaunch};
 
@@ -147,6 +147,14 @@ enum Change {
     Anew(Linear),
 }
 
+/// What points have in common that any launch has.
+struct Usual {
+    /// The axes along which they are of the first program.
+    still: [bool; 3],
+    /// What holds there.
+    holds: Cond,
+}
+
 /// The elements of a function under what is known of a launch.
 pub struct Elements<'f> {
     func: &'f Function,
@@ -173,8 +181,9 @@ pub struct Elements<'f> {
     facts: Vec<Cond>,
     /// That nothing is left over where one argument is divided by another, which is no greater.
     quotients: Vec<Cond>,
-    /// Whether points are looked for that [any launch has](Elements::expect_usual_launches).
-    usual: bool,
+    /// What is known of the points that are looked for, where [any launch has](Elements::expect_usual_launch)
+    /// these.
+    usual: Option<Usual>,
     /// Values behind unknown terms.
     unknowns: FxHashMap<Linear, Value>,
     /// Terms that stand for a loop's carried value while its step is worked out.
@@ -239,7 +248,7 @@ impl<'f> Elements<'f> {
             extremes: extremes(func),
             facts: Vec::new(),
             quotients: Vec::new(),
-            usual: false,
+            usual: None,
             unknowns: FxHashMap::default(),
             carried: Vec::new(),
             wraps: FxHashMap::default(),
@@ -277,7 +286,7 @@ impl<'f> Elements<'f> {
         let left = self.boxes.get();
         let share = left.min(*fuel);
         let mut unused = share;
-        let conds = [conds, &self.facts, expected].concat();
+        let conds = [conds, &self.facts, &expected].concat();
         let outcome = search(&self.terms, ranges, &conds, &mut unused, self.pause);
         let used = share - unused;
         *fuel -= used;
@@ -285,21 +294,47 @@ impl<'f> Elements<'f> {
         outcome
     }
 
-    /// Where nothing is known of the launch: whether from here on points are looked for that no launch
-    /// can leave out. These are of the first program, and arguments that are divided by others leave
-    /// nothing over there, as host code sees to.
-    pub(super) fn expect_usual_launches(&mut self, expect: bool) {
-        self.usual = expect && self.launch.is_none();
+    /// Where nothing is known of the launch: from here on points are looked for that no launch leaves out.
+    /// Arguments that are divided by others leave nothing over there, as host code sees to, and they are of
+    /// the first program; along axes on which `mask` depends of one whose first lane it lets through.
+    pub(super) fn expect_usual_launch(&mut self, mask: Option<Value>) {
+        if self.launch.is_some() {
+            return;
+        }
+        let mut usual = Usual { still: [true; 3], holds: Terms::TRUE };
+        if let Some(mask) = mask {
+            let index = self.lanes(self.func.ty(mask).shape()).0;
+            let lanes = self.truth(mask, &index);
+            let first = Index::from_elem(Linear::default(), index.len());
+            usual.holds = self.truth(mask, &first);
+            usual.still = [0, 1, 2].map(|axis| !self.depends(lanes, Variable::Program(axis)));
+        }
+        self.usual = Some(usual);
     }
 
-    /// Narrows `ranges` to what [is expected](Elements::expect_usual_launches), and says what more is.
-    fn expected(&self, ranges: &mut [Interval]) -> &[Cond] {
-        if !self.usual {
-            return &[];
-        }
-        let programs = (0..3).filter_map(|axis| self.variable(Variable::Program(axis)));
+    /// Any point will do again.
+    pub(super) fn expect_any_launch(&mut self) {
+        self.usual = None;
+    }
+
+    /// Narrows `ranges` to what is [expected](Elements::expect_usual_launch), and says what more is.
+    fn expected(&self, ranges: &mut [Interval]) -> Vec<Cond> {
+        let Some(usual) = &self.usual else { return Vec::new() };
+        let still = (0..3).filter(|axis| usual.still[*axis as usize]);
+        let programs = still.filter_map(|axis| self.variable(Variable::Program(axis)));
         programs.for_each(|program| ranges[program.0 as usize] = Interval::new(0, 0));
-        &self.quotients
+        let holds = self.quotients.iter().copied().chain([usual.holds]);
+        holds.filter(|cond| *cond != Terms::TRUE).collect()
+    }
+
+    /// True when a condition depends on a variable.
+    pub(super) fn depends(&self, cond: Cond, variable: Variable) -> bool {
+        let Some(wanted) = self.variable(variable) else { return false };
+        let mut depends = false;
+        self.terms.visit_cond(cond, &mut |_, kind| {
+            depends |= matches!(kind, AtomKind::Var(var) if *var == wanted);
+        });
+        depends
     }
 
     /// Lets others go on, in work that may take a while.

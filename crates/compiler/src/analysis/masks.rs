@@ -70,15 +70,15 @@ pub(super) fn check(
             }
         }
     } else {
-        elements.expect_usual_launches(true);
         found.extend(undefined_lanes(
             &shared,
             &mut elements,
             &reached,
             unfilled(&shared).collect(),
         ));
+        elements.expect_usual_launch(None);
         found.extend(counted::check(&shared, &mut elements, &reached));
-        elements.expect_usual_launches(false);
+        elements.expect_any_launch();
     }
     found.extend(always_true(&shared, &mut elements, &reached));
     found.extend(first_block::check(&shared, launches, pause));
@@ -99,7 +99,6 @@ pub(super) fn check_any_grid(func: &Function, pause: Pause<'_>) -> Vec<Diagnosti
     let loads: Vec<Inst> = unfilled(&shared).filter(combined).collect();
     let mut elements = Elements::of_any_launch(&shared, pause);
     let reached = reached(&shared, &mut elements);
-    elements.expect_usual_launches(true);
     found.extend(undefined_lanes(&shared, &mut elements, &reached, loads));
     found
 }
@@ -127,6 +126,7 @@ fn undefined_lanes<'f>(
         if reported.contains(&func.insts[load].loc) {
             continue;
         }
+        elements.expect_usual_launch(mask_of(&func.insts[load]));
         let mut flow = Flow::new(func, elements, (load, Followed::Masked), &mut fuel);
         let seen = reached.iter().find_map(|reached| Some((reached.inst, flow.witness(reached)?)));
         if let Some((sink, point)) = seen {
@@ -144,6 +144,7 @@ fn undefined_lanes<'f>(
             found.push(describe(func, (load, sink), other, &example));
         }
     }
+    elements.expect_any_launch();
     found
 }
 

@@ -17,6 +17,7 @@ pub(super) fn check(lowering: &Lowering<'_>, spec: &Specialization) -> Vec<(Diag
     if !leaves_lanes(lowering.sources(), lowering.at()) {
         return Vec::new();
     }
+    let spec = &spec.ragged(|spec| lowering.as_given(spec).is_some());
     let mut found = under(lowering, spec).unwrap_or_default();
     for alternatives in spec.trials() {
         if found.is_empty() {

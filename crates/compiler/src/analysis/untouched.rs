@@ -287,7 +287,7 @@ impl<'s, 'e> Search<'s, 'e> {
         if !before && fills_rows(wide, &same.offset, &further, extent) {
             return None;
         }
-        if by_mask && !depends(wide, same.mask, variable) && !ends(wide, same, &further, extent) {
+        if by_mask && !wide.depends(same.mask, variable) && !ends(wide, same, &further, extent) {
             return None;
         }
         // What is longer than the programs need, as a table of positions is, need not be read whole.
@@ -665,19 +665,9 @@ fn is_moved(elements: &Elements<'_>, cond: Cond, lane: Variable) -> bool {
                 let range = elements.terms.var_ranges()[var.0 as usize];
                 !matches!(variable, Variable::Lane(..)) && range.lo < range.hi
             });
-            depends(elements, cond, lane)
-                && others.any(|(variable, _)| depends(elements, cond, variable))
+            elements.depends(cond, lane)
+                && others.any(|(variable, _)| elements.depends(cond, variable))
         }
         CondKind::True | CondKind::False | CondKind::Unknown(_) => false,
     }
-}
-
-/// True when a condition depends on a variable.
-fn depends(elements: &Elements<'_>, cond: Cond, variable: Variable) -> bool {
-    let wanted = elements.variable(variable);
-    let mut depends = false;
-    elements.terms.visit_cond(cond, &mut |_, kind| {
-        depends |= matches!(kind, AtomKind::Var(var) if Some(*var) == wanted);
-    });
-    depends
 }

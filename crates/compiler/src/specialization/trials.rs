@@ -10,6 +10,9 @@ const STEPS: [[i32; 3]; 2] = [[1, 2, 1], [-1, 1, -2]];
 /// Numbers that are no larger choose between variants or count, as in `MODE == 2` or `num_stages=3`.
 const MAX_CHOICE: i128 = 4;
 
+/// What [ragged](Specialization::ragged) sizes have beyond whole halves of blocks.
+const RAGGED: i128 = 4;
+
 impl Specialization {
     /// Specializations that differ in the compile-time values that are guessed, each with others to take
     /// where the kernel does not lower for it: numbers are of other magnitudes, each of its own
@@ -37,6 +40,23 @@ impl Specialization {
         }
         trials.extend(choices.into_iter().map(|(name, value)| vec![self.with(name, value)]));
         trials
+    }
+
+    /// The same with sizes in the place of guessed powers of two that blocks need not divide, where the
+    /// kernel `lowers` for them, as it does where no tile has them.
+    pub fn ragged(&self, lowers: impl Fn(&Specialization) -> bool) -> Specialization {
+        let mut ragged = self.clone();
+        for name in self.tried() {
+            if let Some(ArgSpec::Constexpr(ConstArg::Int(value))) = self.args.get(name)
+                && *value > MAX_CHOICE
+            {
+                let tried = ragged.with(name, ConstArg::Int(value + value / 2 + RAGGED));
+                if lowers(&tried) {
+                    ragged = tried;
+                }
+            }
+        }
+        ragged
     }
 
     /// The parameters whose compile-time values are guessed and matter.
