@@ -25,6 +25,7 @@ mod fresh;
 mod grid;
 mod identity;
 mod launches;
+mod led;
 mod masks;
 mod misuse;
 mod narrow;

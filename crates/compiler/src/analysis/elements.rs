@@ -396,6 +396,19 @@ impl<'f> Elements<'f> {
         self.variables.iter().map(|(of, var)| (*of, *var))
     }
 
+    /// Whether an atom stands for what is not known, and for which value, where it is one of the kernel's
+    /// that is not read from memory at an address that is known.
+    pub(super) fn unknown_value(&self, atom: Atom) -> Option<Option<Value>> {
+        let is_given = |var: &Var| self.variables.values().any(|known| known == var);
+        match self.terms.atom(atom) {
+            AtomKind::Var(var) if is_given(var) => None,
+            AtomKind::Var(_) | AtomKind::Unknown(_) => {
+                Some(self.unknowns.get(&Linear::atom(atom)).copied())
+            }
+            _ => None,
+        }
+    }
+
     /// The values whose computation wraps around at `term`, as [`AtomKind::Wrap`] holds it.
     pub(crate) fn wrapping_values(&self, bits: u32, term: &Linear) -> &[Value] {
         self.wraps.get(&(bits, term.clone())).map_or(&[], Vec::as_slice)

@@ -5,14 +5,14 @@ use rustc_hash::FxHashMap;
 
 use super::arguments::{buffer, in_one_unit, passed, storage};
 use super::elements::{Access, Elements, Index, Variable};
-use super::flow::dependents;
 use super::grid::axes_asked_for;
+use super::led::{freed, is_apart_from_memory, is_led_by_memory};
 use super::solve::{Outcome, Pause};
 use super::terms::{Atom, AtomKind, Cond, CondKind, Domain, Interval, Linear, Var};
 use super::unfollowed::Unfollowed;
 use super::{Finding, Spot, report};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::ir::{Attrs, Function, Inst, Opcode, Value};
+use crate::ir::{Function, Inst, Opcode, Value};
 use crate::specialization::{Contents, KnownArg, KnownBuffer, KnownLaunch};
 
 /// Boxes that may be looked at for one access that writes.
@@ -75,6 +75,8 @@ pub(super) fn check_led(
     let launch = &KnownLaunch { grid: Some(grid), ..launch.clone() };
     let mut elements = Elements::of_open_launch(func, launch, pause);
     let accesses = elements.accesses();
+    let accesses: Vec<Access> =
+        accesses.iter().map(|access| freed(&mut elements, access)).collect();
     let launched = Launched { launch, grid, shared };
     Search::new(func, launched, (&mut elements, &accesses), true, pause).finding()
 }
@@ -281,9 +283,13 @@ impl<'s, 'e> Search<'s, 'e> {
         {
             return None;
         }
-        if led && (wide.gave_up() || !is_apart_from_memory(func, wide, same, variable)) {
+        if led
+            && let Variable::Program(axis) = variable
+            && (wide.gave_up() || !is_apart_from_memory(func, wide, same, axis))
+        {
             return None;
         }
+        let same = &if led { freed(wide, same) } else { same.clone() };
         if !before && fills_rows(wide, &same.offset, &further, extent) {
             return None;
         }
@@ -401,78 +407,6 @@ impl<'s, 'e> Search<'s, 'e> {
             }
         }
     }
-}
-
-/// Whether integers in memory say where, or how far, an operation goes.
-fn is_led_by_memory(func: &Function, access: Inst) -> bool {
-    leading(func, access).next().is_some()
-}
-
-/// The loads of integers that say where, or how far, an operation goes.
-fn leading(func: &Function, access: Inst) -> impl Iterator<Item = Inst> {
-    let reads = |inst: &Inst| {
-        let data = &func.insts[*inst];
-        let is_integers =
-            |value: &Value| func.ty(*value).number().is_some_and(|number| number.is_int());
-        data.opcode == Opcode::Load && data.results.iter().any(is_integers)
-    };
-    let leads = move |inst: &Inst| {
-        let led = dependents(func, *inst);
-        func.insts[access].uses().any(|used| led.contains(used))
-    };
-    func.walk().into_iter().filter(reads).filter(move |inst| *inst != access).filter(leads)
-}
-
-/// Whether a load reads another place in programs at another position along an axis.
-fn moves_with(func: &Function, load: Inst, axis: u32) -> bool {
-    let is_position = |value: Value| {
-        func.def(value).is_some_and(|data| match (data.opcode, &data.attrs) {
-            (Opcode::ProgramId, Attrs::Axis(asked)) => asked.axis == axis,
-            _ => false,
-        })
-    };
-    let mut used = func.insts[load].uses();
-    used.any(|used| func.computing(used).into_iter().any(is_position))
-}
-
-/// Whether nothing that a position decides of an access, of where it is or whether it happens, is decided
-/// by what memory holds as well.
-fn is_apart_from_memory(
-    func: &Function,
-    elements: &Elements<'_>,
-    access: &Access,
-    position: Variable,
-) -> bool {
-    if let Variable::Program(axis) = position
-        && leading(func, access.inst).any(|load| moves_with(func, load, axis))
-    {
-        return false;
-    }
-    let position = elements.variable(position);
-    let is_mixed = |visit: &dyn Fn(&mut dyn FnMut(Atom, &AtomKind))| {
-        let (mut moves, mut reads) = (false, false);
-        visit(&mut |_, kind| match kind {
-            AtomKind::Var(var) if Some(*var) == position => moves = true,
-            AtomKind::Var(var) => reads |= elements.variables().all(|(_, known)| known != *var),
-            AtomKind::Unknown(_) => reads = true,
-            _ => {}
-        });
-        moves && reads
-    };
-    let terms = &elements.terms;
-    let mut conds = access.happens();
-    while let Some(cond) = conds.pop() {
-        match terms.cond(cond) {
-            CondKind::And(a, b) => conds.extend([*a, *b]),
-            _ if is_mixed(&|visit| terms.visit_cond(cond, visit)) => return false,
-            _ => {}
-        }
-    }
-    access.offset.terms.iter().all(|(atom, factor)| {
-        let alone =
-            Linear { terms: std::iter::once((*atom, *factor)).collect(), ..Linear::default() };
-        !is_mixed(&|visit| terms.visit(&alone, visit))
-    })
 }
 
 /// Whether the mask alone says how far an operation should go.
