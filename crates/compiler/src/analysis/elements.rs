@@ -305,9 +305,11 @@ impl<'f> Elements<'f> {
         if let Some(mask) = mask {
             let index = self.lanes(self.func.ty(mask).shape()).0;
             let lanes = self.truth(mask, &index);
-            let first = Index::from_elem(Linear::default(), index.len());
-            usual.holds = self.truth(mask, &first);
             usual.still = [0, 1, 2].map(|axis| !self.depends(lanes, Variable::Program(axis)));
+            if usual.still != [true; 3] {
+                let first = Index::from_elem(Linear::default(), index.len());
+                usual.holds = self.truth(mask, &first);
+            }
         }
         self.usual = Some(usual);
     }

@@ -8,6 +8,8 @@
 use super::{AtLaunch, masks};
 use crate::diagnostic::Diagnostic;
 use crate::eval::Lowering;
+use crate::hir::{BinaryOp, Expr, ItemKind};
+use crate::project::{Sources, launching_item};
 use crate::specialization::{Specialization, leaves_lanes};
 
 /// Findings about masks that hold under `spec` and each of its trials that lowers. Kernels are looked at
@@ -17,7 +19,8 @@ pub(super) fn check(lowering: &Lowering<'_>, spec: &Specialization) -> Vec<(Diag
     if !leaves_lanes(lowering.sources(), lowering.at()) {
         return Vec::new();
     }
-    let spec = &spec.ragged(|spec| lowering.as_given(spec).is_some());
+    let ragged = || spec.ragged(|spec| lowering.as_given(spec).is_some());
+    let spec = &if asks_for_remainders(lowering.sources(), spec) { spec.clone() } else { ragged() };
     let mut found = under(lowering, spec).unwrap_or_default();
     for alternatives in spec.trials() {
         if found.is_empty() {
@@ -37,6 +40,27 @@ pub(super) fn check(lowering: &Lowering<'_>, spec: &Specialization) -> Vec<(Diag
         )),
     };
     found.into_iter().map(|finding| (noted(finding), AtLaunch::default())).collect()
+}
+
+/// Whether host code that launches the kernel works out remainders, by which it may refuse sizes that blocks
+/// do not divide.
+fn asks_for_remainders(sources: &dyn Sources, spec: &Specialization) -> bool {
+    let sites = spec.launches.iter().filter_map(|launch| launch.site);
+    sites.into_iter().any(|site| {
+        let module = sources.module(site.file).unwrap_or_default();
+        let around = module.launches.get(site.index as usize).and_then(|launch| {
+            let index = launching_item(&module, launch)?;
+            Some(&module.items[index as usize])
+        });
+        around.is_some_and(|item| match &item.kind {
+            ItemKind::Function(function) => function
+                .body
+                .exprs
+                .values()
+                .any(|expr| matches!(expr, Expr::Binary { op: BinaryOp::Mod, .. })),
+            _ => false,
+        })
+    })
 }
 
 /// Findings under one trial; `None` where the kernel does not lower.
