@@ -43,8 +43,16 @@ fn moved_by(func: &Function, axis: u32) -> EntitySet<Value> {
     moved
 }
 
+/// Whether what memory is read to lead an access is the same at each position along an axis.
+pub(super) fn is_led_alike(func: &Function, access: Inst, axis: u32) -> bool {
+    let moved = moved_by(func, axis);
+    let moves = |load: Inst| func.insts[load].uses().any(|used| moved.contains(used));
+    !leading(func, access).any(moves)
+}
+
 /// Whether nothing that the position along an axis decides of an access, of where it is or whether it
-/// happens, is decided by what memory holds as well. `elements` have variables for what it holds.
+/// happens, is decided by what memory holds as well, where that [is alike](is_led_alike). `elements` have
+/// variables for what it holds.
 pub(super) fn is_apart_from_memory(
     func: &Function,
     elements: &Elements<'_>,
@@ -66,9 +74,7 @@ pub(super) fn is_apart_from_memory(
         let reads = atoms.iter().any(|atom| elements.unknown_value(*atom).is_some());
         reads && atoms.iter().any(is_position) || atoms.iter().any(is_moved)
     };
-    let reads_elsewhere = |load: Inst| func.insts[load].uses().any(|used| moved.contains(used));
-    !leading(func, access.inst).any(reads_elsewhere)
-        && conjuncts(terms, &access.happens()).into_iter().all(|it| !is_mixed(atoms_of(terms, it)))
+    conjuncts(terms, &access.happens()).into_iter().all(|it| !is_mixed(atoms_of(terms, it)))
         && parts(terms, &access.offset).iter().all(|part| !is_mixed(atoms_in(terms, part)))
 }
 

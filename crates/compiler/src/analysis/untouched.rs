@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use super::arguments::{buffer, in_one_unit, passed, storage};
 use super::elements::{Access, Elements, Index, Variable};
 use super::grid::axes_asked_for;
-use super::led::{freed, is_apart_from_memory, is_led_by_memory};
+use super::led::{freed, is_apart_from_memory, is_led_alike, is_led_by_memory};
 use super::solve::{Outcome, Pause};
 use super::terms::{Atom, AtomKind, Cond, CondKind, Domain, Interval, Linear, Var};
 use super::unfollowed::Unfollowed;
@@ -66,9 +66,15 @@ pub(super) fn check_led(
     pause: Pause<'_>,
 ) -> Option<Finding> {
     let grid = launch.greatest_grid()?;
-    let is_led =
-        |inst: Inst| func.insts[inst].opcode == Opcode::Store && is_led_by_memory(func, inst);
-    if launch.grid.is_some() && !func.walk().into_iter().any(is_led) {
+    let asked = axes_asked_for(func);
+    let has_axis =
+        |inst: Inst| (0..3).any(|axis| asked[axis as usize] && is_led_alike(func, inst, axis));
+    let is_led = |inst: Inst| {
+        func.insts[inst].opcode == Opcode::Store
+            && (launch.grid.is_none() || is_led_by_memory(func, inst))
+            && has_axis(inst)
+    };
+    if !func.walk().into_iter().any(is_led) {
         return None;
     }
     let shared = others_get(launch, launches);
@@ -179,7 +185,8 @@ impl<'s, 'e> Search<'s, 'e> {
         let opcode = self.func.insts[access.inst].opcode;
         let is_new = buffer.contents.is_new();
         if self.led {
-            return self.further_programs(opcode == Opcode::Store && is_new);
+            let is_meant = opcode == Opcode::Store && is_new;
+            return if is_meant { self.further_programs(access.inst) } else { Vec::new() };
         }
         let by_programs = match opcode {
             Opcode::Store if is_new => Some(false),
@@ -215,12 +222,15 @@ impl<'s, 'e> Search<'s, 'e> {
         programs.chain(lanes).chain(earlier).collect()
     }
 
-    /// The axes along which there may be further programs, if any are `wanted`.
-    fn further_programs(&self, wanted: bool) -> Vec<Along> {
-        let axes = (0..3).filter(|axis| wanted && !self.launch.open_axes[*axis as usize]);
-        let along = |axis: u32| Along {
+    /// The axes along which there may be further programs that memory leads as it does these.
+    fn further_programs(&self, access: Inst) -> Vec<Along> {
+        let axes = (0..3).zip(self.grid).filter(|(axis, _)| {
+            let at = *axis as usize;
+            self.asked[at] && !self.launch.open_axes[at] && is_led_alike(self.func, access, *axis)
+        });
+        let along = |(axis, extent)| Along {
             variable: Variable::Program(axis),
-            extent: self.grid[axis as usize],
+            extent,
             by_mask: false,
             before: false,
         };
