@@ -26,6 +26,7 @@ mod sass;
 mod streams;
 mod target;
 mod tensor_maps;
+mod together;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -389,6 +390,9 @@ fn assemble(
         if needs.compares_behind {
             best = apart::or_apart(tool, manifest, wish, needs, best);
         }
+    }
+    if !artifact.has_products {
+        best = together::or_together(tool, manifest, best);
     }
     let (chosen, assembled) = best;
     let Manifest { arch, num_warps, shared_bytes, .. } = manifest;

@@ -10,7 +10,7 @@ use tile_compiler::ir;
 use tile_tests::Command;
 
 const COMMANDS: &[(&str, Command)] =
-    &[("gpu", gpu), ("ptx", ptx), ("assemble", assemble), ("fits", fits)];
+    &[("gpu", gpu), ("ptx", ptx), ("assemble", assemble), ("fits", fits), ("together", together)];
 
 fn main() -> ExitCode {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/filetests");
@@ -67,6 +67,26 @@ fn fits(args: &[&str], program: &str) -> String {
             ),
             _ => format!("{arch}: at most {most} registers, {shared} bytes of shared memory\n"),
         }
+    });
+    lines.collect()
+}
+
+/// Whether what was assembled has a barrier in front of its first write; it is taken to have it where
+/// there is no assembler.
+fn together(args: &[&str], program: &str) -> String {
+    let assembler = tile_worker::ptxas::find(None, None);
+    if assembler.is_none() {
+        eprintln!("skipped: {}", tile_worker::ptxas::missing());
+    }
+    let is_there = assembler.is_some();
+    let lines = args.iter().map(|arch| match compiled(&[arch], program, assembler.clone()) {
+        Ok(artifact) => {
+            let write = artifact.ptx.lines().find(|line| line.contains("st.global"));
+            let waits = write.is_some_and(|line| line.starts_with("\tbar.sync 0; "));
+            let how = if waits || !is_there { "together" } else { "each by itself" };
+            format!("{arch}: warps write {how}\n")
+        }
+        Err(error) => format!("{arch}: {error}\n"),
     });
     lines.collect()
 }
