@@ -26,6 +26,7 @@ mod memory;
 mod named_tuple;
 pub mod paths;
 mod resolve;
+pub(crate) mod routes;
 #[cfg(test)]
 mod tests;
 pub(crate) mod triton;
@@ -53,6 +54,7 @@ pub use named_tuple::{Field, named_tuple_fields};
 pub(crate) use resolve::fact;
 pub(crate) use resolve::{never_runs, resolve_member_under, resolve_under};
 pub use resolve::{resolve, resolve_expr, resolve_item, resolve_member};
+pub use routes::calling_names;
 
 /// The files that analysis may look at.
 pub trait Sources {

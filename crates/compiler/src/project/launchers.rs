@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{ItemRef, Resolution, Sources, callee, jit_functions, launching_item, resolve_item};
-use crate::hir::{Body, Expr, ExprId, Function, Item, ItemKind, Module, Name};
+use super::routes::{Imported, Place, imported, place, reached, registered_for};
+use super::{Sources, callee, jit_functions, launching_item};
+use crate::hir::{Body, Expr, ExprId, Function, Item, ItemKind, Module, Name, collections};
 use crate::source::FileId;
 
 /// What registers a function with PyTorch under a name, by which `torch.ops` has it.
@@ -19,6 +20,9 @@ pub(crate) const REGISTERS: &[&[&str]] = &[
 
 /// Where PyTorch has the operations that are registered with it.
 const OPERATIONS: &str = "ops";
+
+/// What has everything in a module by name: `globals()` and `sys.modules`.
+const TABLES: &[&str] = &["globals", "modules"];
 
 /// Which functions, assignments and heads of classes of a module have each name in their code: jit
 /// functions launch nothing.
@@ -60,9 +64,30 @@ impl Mentions {
         names.into_iter().filter_map(|name| self.items.get(name)).flatten().copied().collect()
     }
 
+    /// The names of what the decorators of a function or class change, which may have it then: they register
+    /// it.
+    fn registered_in(&self, item: &Item) -> Vec<Name> {
+        let mut found = Vec::new();
+        for decorator in decorated_by(item) {
+            for item in self.module.items.iter().filter(|item| outermost(item) == decorator) {
+                match &item.kind {
+                    ItemKind::Function(function) => {
+                        found.extend(function.changes.iter().chain(&function.globals).cloned());
+                    }
+                    ItemKind::Assign { .. } | ItemKind::Class(_) => found.push(decorator.clone()),
+                    _ => {}
+                }
+            }
+        }
+        found
+    }
+
     /// `names`, and those through which host code reaches what has these: of functions that call them, of
     /// the classes of such, and of module-level values made from them.
     pub(crate) fn reaching(&self, mut names: FxHashSet<Name>) -> FxHashSet<Name> {
+        if !names.is_empty() {
+            names.extend(TABLES.iter().map(|table| Name::from(*table)));
+        }
         let mut open = self.of_names(&names);
         while let Some(index) = open.pop_first() {
             let item = &self.module.items[index as usize];
@@ -70,7 +95,11 @@ impl Mentions {
                 item.kind,
                 ItemKind::Assign { .. } | ItemKind::Function(_) | ItemKind::Class(_)
             );
-            for reaching in reached_by(item).filter(|_| reaches) {
+            // What registers a class registers its methods.
+            let around = self.module.items_named(outermost(item));
+            let around = around.map(|index| &self.module.items[index as usize]);
+            let registered: Vec<Name> = around.flat_map(|item| self.registered_in(item)).collect();
+            for reaching in reached_by(item).chain(registered).filter(|_| reaches) {
                 if names.insert(reaching.clone()) {
                     open.extend(self.of_names([&reaching]));
                 }
@@ -80,11 +109,25 @@ impl Mentions {
     }
 }
 
+/// The names that the decorators of a function or class at the top of a module begin with.
+pub(crate) fn decorated_by(item: &Item) -> Vec<&Name> {
+    let (body, decorators) = match &item.kind {
+        ItemKind::Function(function) => (&function.body, &function.decorators),
+        ItemKind::Class(class) => (&class.body, &class.decorators),
+        _ => return Vec::new(),
+    };
+    let decorators = decorators.iter().filter(|_| item.scope.is_empty());
+    decorators.filter_map(|decorator| collections::root(body, *decorator)).collect()
+}
+
 /// The names in a piece of code by which it may reach functions that launch.
 pub(crate) fn named_in(body: &Body) -> impl Iterator<Item = &Name> {
     body.exprs.values().filter_map(|expr| match expr {
         Expr::Name(name) => Some(name),
         Expr::Attribute { attr, .. } if &**attr == OPERATIONS => Some(attr),
+        Expr::Attribute { value, attr } if &**attr == TABLES[1] => {
+            body.exprs[*value].is_name("sys").then_some(attr)
+        }
         _ => None,
     })
 }
@@ -95,7 +138,8 @@ pub(crate) fn reached_by(item: &Item) -> impl Iterator<Item = Name> {
     [outermost(item).clone()].into_iter().chain(is_registered(item).then(|| OPERATIONS.into()))
 }
 
-fn outermost(item: &Item) -> &Name {
+/// The outermost function or class that something stands in, or itself, by its name.
+pub(super) fn outermost(item: &Item) -> &Name {
     item.scope.first().unwrap_or(&item.name)
 }
 
@@ -119,8 +163,12 @@ fn has_decorator(function: &Function, is_meant: impl Fn(&str) -> bool) -> bool {
 /// whose arguments come from decorators and fixtures.
 pub(crate) fn runs_alone(item: &Item) -> bool {
     let ItemKind::Function(function) = &item.kind else { return false };
-    item.name.starts_with("test")
-        || function.params.iter().all(|param| param.default.is_some())
+    is_test(function) || function.params.iter().all(|param| param.default.is_some())
+}
+
+/// Whether a function is a test or a benchmark.
+pub(crate) fn is_test(function: &Function) -> bool {
+    function.name.starts_with("test")
         || has_decorator(function, |name| matches!(name, "parametrize" | "perf_report"))
 }
 
@@ -151,73 +199,50 @@ pub fn launching_names(sources: &dyn Sources, file: FileId) -> FxHashSet<Name> {
     let alone: FxHashSet<&Name> =
         module.items.iter().filter(|item| runs_alone(item)).map(|item| &item.name).collect();
     let launchers = launchers(sources, file);
-    let launchers = launchers.iter().filter(|name| !alone.contains(name) && ***name != *OPERATIONS);
+    let is_own = |name: &&Name| ***name != *OPERATIONS && !TABLES.contains(&&***name);
+    let launchers = launchers.iter().filter(|name| !alone.contains(name) && is_own(name));
     jit.chain(launchers.cloned()).collect()
 }
 
 /// The functions and classes of other files that what `file` runs as a program, a test or a benchmark may
-/// call, as it imports them or has them in a module that it imports, each with the name by which it has
-/// it.
-pub(crate) fn called_elsewhere(sources: &dyn Sources, file: FileId) -> Vec<(Name, ItemRef)> {
+/// call, as it imports them or has them in a module that it imports.
+fn called_elsewhere(sources: &dyn Sources, file: FileId) -> Vec<Imported> {
     let module = sources.module(file).unwrap_or_default();
-    let mut found = Vec::new();
-    if module.mains.is_empty() && !module.items.iter().any(runs_alone) {
-        return found;
+    match module.mains.is_empty() && !module.items.iter().any(runs_alone) {
+        true => Vec::new(),
+        false => imported(sources, file),
     }
-    for (name, meant) in imports(sources, file) {
-        let members = match meant {
-            Resolution::File(module) if module != file => exported(sources, module),
-            Resolution::Function(at) | Resolution::Class(at) => vec![at],
-            _ => continue,
-        };
-        found.extend(members.into_iter().filter(|at| at.file != file).map(|at| (name.clone(), at)));
-    }
-    found
 }
 
-/// What the imports of a file bind.
-fn imports(sources: &dyn Sources, file: FileId) -> Vec<(Name, Resolution)> {
-    let module = sources.module(file).unwrap_or_default();
-    let is_import =
-        |item: &Item| matches!(item.kind, ItemKind::Import { .. } | ItemKind::ImportFrom { .. });
-    let items = (0..).zip(&module.items).filter(|(_, item)| is_import(item));
-    items
-        .map(|(index, item)| (item.name.clone(), resolve_item(sources, ItemRef { file, index })))
-        .collect()
-}
-
-/// The functions and classes of a module at its top, its own and those that it imports.
-fn exported(sources: &dyn Sources, file: FileId) -> Vec<ItemRef> {
-    let module = sources.module(file).unwrap_or_default();
-    let is_own = |item: &Item| {
-        item.scope.is_empty() && matches!(item.kind, ItemKind::Function(_) | ItemKind::Class(_))
+/// By the names by which it has them, what the programs, tests and benchmarks of a file may call of other
+/// files, and what that comes to.
+pub(crate) fn called_places(sources: &dyn Sources, file: FileId) -> Vec<(Name, Vec<Place>)> {
+    let called = called_elsewhere(sources, file);
+    let registered = match called.is_empty() {
+        true => Vec::new(),
+        false => registered_for(sources, file),
     };
-    let items = (0..).zip(&module.items).filter(|(_, item)| is_own(item));
-    let own = items.map(|(index, _)| ItemRef { file, index });
-    let brought = imports(sources, file).into_iter().filter_map(|(_, meant)| match meant {
-        Resolution::Function(at) | Resolution::Class(at) => Some(at),
-        _ => None,
+    let places = called.into_iter().filter_map(|called| {
+        let mut places = reached(sources, place(sources, called.at)?);
+        // What looks into a registry comes to what is in it.
+        let files: FxHashSet<FileId> = places.iter().map(|(file, _)| *file).collect();
+        let more = registered.iter().filter(|(_, with)| files.contains(with));
+        for (place, _) in more {
+            places.extend(reached(sources, place.clone()));
+        }
+        Some((called.name, places))
     });
-    own.chain(brought).collect()
+    places.collect()
 }
 
-/// Whether `at` is one of the things of its file that have these names, or lies in one of them.
-pub(crate) fn is_named<'n>(
-    sources: &dyn Sources,
-    at: ItemRef,
-    names: impl IntoIterator<Item = &'n Name>,
-) -> bool {
-    let item = super::item(sources, at);
-    item.is_some_and(|item| names.into_iter().any(|name| name == outermost(&item)))
-}
-
-/// The files whose functions what `file` runs as a program, a test or a benchmark may call to launch
-/// kernels.
+/// The files from which kernels are launched by what `file` runs as a program, a test or a benchmark: it
+/// calls functions of theirs, perhaps by way of others.
 pub(super) fn called_hosts(sources: &dyn Sources, file: FileId) -> Vec<FileId> {
     let mut found: Vec<FileId> = Vec::new();
-    for (_, at) in called_elsewhere(sources, file) {
-        if !found.contains(&at.file) && is_named(sources, at, &*launchers(sources, at.file)) {
-            found.push(at.file);
+    for (host, name) in called_places(sources, file).into_iter().flat_map(|(_, places)| places) {
+        let launches = || launchers(sources, host).contains(&name);
+        if !found.contains(&host) && host != file && launches() {
+            found.push(host);
         }
     }
     found

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::usage::Use;
 use crate::hir::Name;
+use crate::project::routes::{Place, Route};
 use crate::project::{ItemRef, Resolution};
 use crate::source::FileId;
 
@@ -26,6 +27,12 @@ pub struct Facts {
     pub(crate) callees: Table<ItemRef, ItemRef>,
     /// The names through which a file launches kernels.
     pub(crate) launchers: Table<FileId, Name>,
+    /// The ways that lead from its code to functions of other files.
+    pub(crate) routes: Table<FileId, Route>,
+    /// The files that it imports.
+    pub(crate) imported: Table<FileId, FileId>,
+    /// Its functions and classes that decorators of other files register there.
+    pub(crate) registered: Table<FileId, (Place, FileId)>,
     /// What each item of a file means.
     pub(super) items: Table<FileId, Resolution>,
     /// What each launch in a file launches.

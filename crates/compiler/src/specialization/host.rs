@@ -18,6 +18,7 @@ use crate::source::{FileId, FileRange};
 use crate::specialization::contents::Contents;
 
 mod algebra;
+mod applied;
 mod arguments;
 mod arrays;
 mod assign;
@@ -67,17 +68,21 @@ mod rebound;
 mod recast;
 mod records;
 mod reduced;
+mod reflection;
 mod scenario;
+mod sets;
 mod signature;
 mod sizes;
 mod sparse;
 mod special;
 mod states;
+mod statics;
 mod tensor;
 #[cfg(test)]
 mod tests;
 pub(super) mod value;
 mod views;
+mod wanted;
 mod wrapped;
 
 pub(super) use arguments::{Args as Arguments, REST};
@@ -121,10 +126,18 @@ pub(super) struct Host<'a> {
     allocations: u32,
     /// Allocations that tensors may not be in any more.
     replaced: FxHashSet<u32>,
+    /// Allocations of tensors whose gradients are wanted.
+    wanted: FxHashSet<u32>,
+    /// Whether gradients of tensors in such memory may not be wanted all the same.
+    may_be_unwanted: bool,
     /// Allocations of parameters and buffers of modules.
     parameters: FxHashSet<u32>,
     /// Allocations whose tensors may have another type now.
     recast: FxHashSet<u32>,
+    /// The file that is run, where there is nothing before it but imports.
+    entry: Option<FileId>,
+    /// The objects that have the variables of modules and classes as attributes.
+    statics: FxHashMap<statics::Owner, usize>,
     /// The attributes of objects.
     objects: FxHashMap<usize, Variables>,
     /// The classes of objects that are instances of the project's own.
@@ -169,8 +182,8 @@ pub(super) struct Host<'a> {
     writes: FxHashMap<ItemRef, Arc<[bool]>>,
     /// Names by file that may be bound at any time.
     rebound: FxHashMap<FileId, Rc<Rebound>>,
-    /// Collections among its arguments that the last function called changed.
-    changed: Vec<Value>,
+    /// Collections among its arguments that the last function called changed, and what they are now.
+    changed: Vec<(Value, Value)>,
     /// What may keep the running code from running.
     doubt: Doubt,
     /// The calls that are running, the outermost first.
@@ -219,8 +232,12 @@ impl<'a> Host<'a> {
             tuned: Vec::new(),
             allocations: 0,
             replaced: FxHashSet::default(),
+            wanted: FxHashSet::default(),
+            may_be_unwanted: false,
             parameters: FxHashSet::default(),
             recast: FxHashSet::default(),
+            entry: None,
+            statics: FxHashMap::default(),
             objects: FxHashMap::default(),
             classes: FxHashMap::default(),
             modules: FxHashMap::default(),
@@ -262,6 +279,8 @@ impl<'a> Host<'a> {
         self.calls.clear();
         self.failure = None;
         self.doubt = Doubt::default();
+        self.entry = None;
+        self.statics.clear();
     }
 
     /// A module-level expression's value.
@@ -325,6 +344,9 @@ impl<'a> Host<'a> {
         if self.is_skipped(file, scope, function) {
             return;
         }
+        if self.runs_first(file, function) {
+            self.begin_with_imports(file);
+        }
         for given in self.given_arguments(file, scope, function) {
             self.run_with(file, scope, function, &given);
         }
@@ -368,6 +390,7 @@ impl<'a> Host<'a> {
         if self.is_as_it_stands() {
             self.doubt = Doubt::of_whole();
         }
+        self.begin_with_imports(file);
         self.run_mains(file, mains);
     }
 

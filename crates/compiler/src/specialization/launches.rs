@@ -4,7 +4,7 @@
 //! something, the program, and each launch that stands by itself. A kernel's launches are those of
 //! it in the pieces from which it can be reached; a piece is run once for all kernels.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -18,8 +18,9 @@ use super::host::{Failure, Host, ObservedLaunch, Options, is_integer};
 use super::known::Caller;
 use crate::hir::{Expr, Item, ItemKind, Launch, MainBlock, Module, Name};
 use crate::project::launchers::{
-    Mentions, called_elsewhere, is_named, named_in, reached_by, runs_alone,
+    Mentions, called_places, is_test, named_in, reached_by, runs_alone,
 };
+use crate::project::routes::Place;
 use crate::project::{
     ItemRef, Resolution, Scope, Sources, in_class, is_expected_to_fail, item, launch_scope,
     launching_item, never_runs, resolve_expr, resolve_item,
@@ -75,13 +76,13 @@ impl<'a> HostCode<'a> {
         ShownLaunches(found)
     }
 
-    /// The names by which `from` has functions of others of `files` that launch `kernel`.
+    /// The names by which `from` has functions of other files that come to launch `kernel` in one of
+    /// `files`.
     fn called(&self, from: &HostFile<'a>, files: &[FileId], kernel: ItemRef) -> FxHashSet<Name> {
-        let launches = |at: &ItemRef| {
-            files.contains(&at.file)
-                && is_named(self.sources, *at, &self.file(at.file).launchers(kernel))
+        let launches = |(file, name): &Place| {
+            files.contains(file) && self.file(*file).launchers(kernel).contains(name)
         };
-        let called = from.called_elsewhere.iter().filter(|(_, at)| launches(at));
+        let called = from.called_elsewhere().iter().filter(|(_, to)| to.iter().any(launches));
         called.map(|(name, _)| name.clone()).collect()
     }
 
@@ -221,8 +222,11 @@ struct HostFile<'a> {
     /// The names that kernels have in the file.
     kernels: FxHashMap<ItemRef, FxHashSet<Name>>,
     mentions: Mentions,
-    /// What its programs, tests and benchmarks may call of other files.
-    called_elsewhere: Vec<(Name, ItemRef)>,
+    /// By the names by which it has them, what its programs, tests and benchmarks may call of other files,
+    /// and what that calls.
+    called_elsewhere: OnceCell<Vec<(Name, Vec<Place>)>>,
+    /// The names through which its code launches kernels.
+    launchers: RefCell<FxHashMap<ItemRef, Rc<FxHashSet<Name>>>>,
     scenarios: RefCell<Option<Rc<Run>>>,
     runs: RefCell<FxHashMap<Options, Runs<'a>>>,
 }
@@ -234,7 +238,8 @@ impl<'a> HostFile<'a> {
             launched: launched(sources, file, &module),
             kernels: kernel_names(sources, file, &module),
             mentions: Mentions::of(sources, file),
-            called_elsewhere: called_elsewhere(sources, file),
+            called_elsewhere: OnceCell::default(),
+            launchers: RefCell::default(),
             scenarios: RefCell::default(),
             runs: RefCell::default(),
             sources,
@@ -275,10 +280,18 @@ impl<'a> HostFile<'a> {
         of_kernel(&run.launches, kernel).cloned().collect()
     }
 
+    fn called_elsewhere(&self) -> &[(Name, Vec<Place>)] {
+        self.called_elsewhere.get_or_init(|| called_places(self.sources, self.file))
+    }
+
     /// The names through which host code launches the kernel here.
-    fn launchers(&self, kernel: ItemRef) -> FxHashSet<Name> {
-        let launching = self.launching(&self.launches_of(kernel), kernel);
-        self.reaching(&launching)
+    fn launchers(&self, kernel: ItemRef) -> Rc<FxHashSet<Name>> {
+        let mut known = self.launchers.borrow_mut();
+        let launchers = known.entry(kernel).or_insert_with(|| {
+            let launching = self.launching(&self.launches_of(kernel), kernel);
+            Rc::new(self.reaching(&launching))
+        });
+        Rc::clone(launchers)
     }
 
     fn reaching(&self, launching: &FxHashSet<u32>) -> FxHashSet<Name> {
@@ -376,6 +389,7 @@ impl<'a> HostFile<'a> {
     fn items_to_run(&self, launching: &FxHashSet<u32>, names: &FxHashSet<Name>) -> BTreeSet<u32> {
         let mut found = self.mentions.of_names(names);
         found.extend(launching);
+        found.extend(self.tests_of(names));
         let around: Vec<u32> = found.iter().flat_map(|index| self.around(*index)).collect();
         found.extend(around);
         found.retain(|index| {
@@ -389,6 +403,16 @@ impl<'a> HostFile<'a> {
             !is_class && !in_program && !never
         });
         found
+    }
+
+    /// The tests of classes that have one of these names: they may call methods beside them.
+    fn tests_of(&self, names: &FxHashSet<Name>) -> impl Iterator<Item = u32> {
+        let of_class = |item: &Item| match (&item.kind, &item.scope[..]) {
+            (ItemKind::Function(function), [class]) => names.contains(class) && is_test(function),
+            _ => false,
+        };
+        let items = (0..).zip(&self.module.items);
+        items.filter(move |(_, item)| of_class(item)).map(|(index, _)| index)
     }
 
     /// The functions that something stands in: they may call it with what it does not have itself.

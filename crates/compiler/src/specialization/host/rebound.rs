@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::value::{Callable, Tensor, Value};
 use super::{Frame, Host};
@@ -41,9 +41,9 @@ pub(super) fn replaces(method: &str) -> bool {
     method.ends_with('_') && !method.ends_with("__") && !keeps_shape(method)
 }
 
-/// The names of a file that functions bind which are not their own, each with the scope that it
-/// belongs to.
-pub(super) type Rebound = FxHashSet<(Vec<Name>, Name)>;
+/// The names of a file that functions bind which are not their own, or whose collections they change in
+/// place, each with the scope that it belongs to and whether it is bound.
+pub(super) type Rebound = FxHashMap<(Vec<Name>, Name), bool>;
 
 /// The names that functions of `file` bind for others, by `global` and `nonlocal`.
 fn rebound(sources: &dyn Sources, file: FileId) -> Rebound {
@@ -54,14 +54,17 @@ fn rebound(sources: &dyn Sources, file: FileId) -> Rebound {
         if !function.globals.is_empty() {
             let is_global = |name: &&Name| function.globals.contains(name);
             let globals = function.body.bound_names().filter(is_global);
-            found.extend(globals.map(|name| (Vec::new(), name.clone())));
+            found.extend(globals.map(|name| ((Vec::new(), name.clone()), true)));
         }
         for scope in scopes_bound(item, function) {
-            found.extend(function.body.bound_names().map(|name| (scope.clone(), name.clone())));
+            let bound = function.body.bound_names();
+            found.extend(bound.map(|name| ((scope.clone(), name.clone()), true)));
         }
         for name in &function.changes {
             let around = (0..=item.scope.len()).map(|depth| item.scope[..depth].to_vec());
-            found.extend(around.map(|scope| (scope, name.clone())));
+            for scope in around {
+                found.entry((scope, name.clone())).or_default();
+            }
         }
     }
     found
@@ -80,7 +83,26 @@ impl Host<'_> {
     pub(super) fn is_rebound(&mut self, file: FileId, scope: &[Name], name: &Name) -> bool {
         let sources = self.sources;
         let names = self.rebound.entry(file).or_insert_with(|| Rc::new(rebound(sources, file)));
-        !names.is_empty() && names.contains(&(scope.to_vec(), name.clone()))
+        !names.is_empty() && names.contains_key(&(scope.to_vec(), name.clone()))
+    }
+
+    /// What is known of a variable that held a value, as other functions may have bound or changed it since.
+    pub(super) fn since(
+        &mut self,
+        (file, scope): (FileId, &[Name]),
+        name: &Name,
+        value: &Value,
+    ) -> Value {
+        let is_kept = match value {
+            // It is the same object whatever is in it.
+            Value::Object(_) => {
+                self.is_rebound(file, scope, name);
+                let at = (scope.to_vec(), name.clone());
+                self.rebound.get(&file).is_some_and(|names| names.get(&at) != Some(&true))
+            }
+            _ => !self.is_rebound(file, scope, name),
+        };
+        if is_kept { value.clone() } else { value.degraded() }
     }
 
     /// What is known of a variable's value now: less than when it was assigned, where its memory
