@@ -214,36 +214,51 @@ fn called_elsewhere(sources: &dyn Sources, file: FileId) -> Vec<Imported> {
     }
 }
 
-/// By the names by which it has them, what the programs, tests and benchmarks of a file may call of other
-/// files, and what that comes to.
-pub(crate) fn called_places(sources: &dyn Sources, file: FileId) -> Vec<(Name, Vec<Place>)> {
-    let called = called_elsewhere(sources, file);
-    let registered = match called.is_empty() {
-        true => Vec::new(),
-        false => registered_for(sources, file),
-    };
-    let places = called.into_iter().filter_map(|called| {
-        let mut places = reached(sources, place(sources, called.at)?);
-        // What looks into a registry comes to what is in it.
-        let files: FxHashSet<FileId> = places.iter().map(|(file, _)| *file).collect();
-        let more = registered.iter().filter(|(_, with)| files.contains(with));
-        for (place, _) in more {
-            places.extend(reached(sources, place.clone()));
+/// What the programs, tests and benchmarks of a file may call of other files.
+pub(crate) struct Called {
+    /// What they call, by the names by which they have it.
+    from: Vec<(Name, Place)>,
+    /// What decorators register in files by which these come to it.
+    registered: Vec<(Place, FileId)>,
+    /// All that it comes to.
+    pub(crate) places: FxHashSet<Place>,
+}
+
+impl Called {
+    /// That of `file`.
+    pub(crate) fn of(sources: &dyn Sources, file: FileId) -> Called {
+        let called = called_elsewhere(sources, file).into_iter();
+        let from: Vec<(Name, Place)> =
+            called.filter_map(|it| Some((it.name, place(sources, it.at)?))).collect();
+        let registered = match from.is_empty() {
+            true => Vec::new(),
+            false => registered_for(sources, file),
+        };
+        let starts = from.iter().map(|(_, place)| place.clone()).collect();
+        let places = reached(sources, starts, &registered);
+        Called { from, registered, places }
+    }
+
+    /// The names by which the file has what comes to one of `targets`.
+    pub(crate) fn leading_to(
+        &self,
+        sources: &dyn Sources,
+        targets: &FxHashSet<Place>,
+    ) -> FxHashSet<Name> {
+        if targets.is_disjoint(&self.places) {
+            return FxHashSet::default();
         }
-        Some((called.name, places))
-    });
-    places.collect()
+        let leads = |(_, from): &&(Name, Place)| {
+            !reached(sources, vec![from.clone()], &self.registered).is_disjoint(targets)
+        };
+        self.from.iter().filter(leads).map(|(name, _)| name.clone()).collect()
+    }
 }
 
 /// The files from which kernels are launched by what `file` runs as a program, a test or a benchmark: it
 /// calls functions of theirs, perhaps by way of others.
-pub(super) fn called_hosts(sources: &dyn Sources, file: FileId) -> Vec<FileId> {
-    let mut found: Vec<FileId> = Vec::new();
-    for (host, name) in called_places(sources, file).into_iter().flat_map(|(_, places)| places) {
-        let launches = || launchers(sources, host).contains(&name);
-        if !found.contains(&host) && host != file && launches() {
-            found.push(host);
-        }
-    }
-    found
+pub(super) fn called_hosts(sources: &dyn Sources, file: FileId) -> FxHashSet<FileId> {
+    let places = Called::of(sources, file).places.into_iter();
+    let launching = places.filter(|(host, name)| launchers(sources, *host).contains(name));
+    launching.map(|(host, _)| host).filter(|host| *host != file).collect()
 }

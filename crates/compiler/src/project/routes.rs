@@ -13,7 +13,7 @@ use crate::hir::{Body, Expr, Item, ItemKind, Module, Name};
 use crate::source::FileId;
 
 /// Files that are gone through from one on.
-const MAX_FILES: usize = 64;
+const MAX_FILES: usize = 256;
 
 /// The folder of a Python environment: what a package in it calls in others is its own business.
 const ENVIRONMENT: &str = "/site-packages/";
@@ -45,7 +45,7 @@ pub(super) fn imported(sources: &dyn Sources, file: FileId) -> Vec<Imported> {
     let mut found = Vec::new();
     let module = sources.module(file).unwrap_or_default();
     let named = OnceCell::new();
-    for (name, meant) in imports(sources, file) {
+    for (name, meant) in imports(sources, file).iter().cloned() {
         let (members, is_member) = match meant {
             Resolution::File(other) if other != file => {
                 let named = named.get_or_init(|| members_named(&module));
@@ -63,14 +63,21 @@ pub(super) fn imported(sources: &dyn Sources, file: FileId) -> Vec<Imported> {
 }
 
 /// What the imports of a file bind.
-fn imports(sources: &dyn Sources, file: FileId) -> Vec<(Name, Resolution)> {
-    let module = sources.module(file).unwrap_or_default();
-    let is_import =
-        |item: &Item| matches!(item.kind, ItemKind::Import { .. } | ItemKind::ImportFrom { .. });
-    let items = (0..).zip(&module.items).filter(|(_, item)| is_import(item));
-    items
-        .map(|(index, item)| (item.name.clone(), resolve_item(sources, ItemRef { file, index })))
-        .collect()
+fn imports(sources: &dyn Sources, file: FileId) -> Arc<[(Name, Resolution)]> {
+    let find = || {
+        let module = sources.module(file).unwrap_or_default();
+        let items = (0..).zip(&module.items).filter(|(_, item)| is_import(item));
+        let meant = |index| resolve_item(sources, ItemRef { file, index });
+        items.map(|(index, item)| (item.name.clone(), meant(index))).collect()
+    };
+    match sources.facts() {
+        Some(facts) => facts.imports.get(file, find),
+        None => find(),
+    }
+}
+
+fn is_import(item: &Item) -> bool {
+    matches!(item.kind, ItemKind::Import { .. } | ItemKind::ImportFrom { .. })
 }
 
 /// What may be called of what a name means: a function, a class, or what a module has made of them.
@@ -111,7 +118,8 @@ fn exported(sources: &dyn Sources, file: FileId, named: &FxHashSet<&Name>) -> Ve
     };
     let items = (0..).zip(&module.items).filter(|(_, item)| is_own(item));
     let own = items.map(|(index, _)| ItemRef { file, index });
-    let brought = imports(sources, file).into_iter().filter_map(|(name, meant)| match meant {
+    let imports = imports(sources, file);
+    let brought = imports.iter().cloned().filter_map(|(name, meant)| match meant {
         Resolution::Constant(_) if !named.contains(&name) => None,
         meant => callable(sources, meant),
     });
@@ -124,20 +132,27 @@ pub(super) fn place(sources: &dyn Sources, at: ItemRef) -> Option<Place> {
 }
 
 /// The functions and classes that host code comes to which begins with those at `from`, as far as names
-/// tell: `from` first.
-pub(crate) fn reached(sources: &dyn Sources, from: Place) -> Vec<Place> {
-    let mut open = vec![from];
-    let mut found: Vec<Place> = Vec::new();
+/// tell, and those `registered` in a file by others that it comes to.
+pub(crate) fn reached(
+    sources: &dyn Sources,
+    from: Vec<Place>,
+    registered: &[(Place, FileId)],
+) -> FxHashSet<Place> {
+    let mut open = from;
+    let mut found = FxHashSet::default();
     let mut files = FxHashSet::default();
     while let Some(place) = open.pop() {
         if found.contains(&place) || (!files.contains(&place.0) && files.len() == MAX_FILES) {
             continue;
         }
-        files.insert(place.0);
+        if files.insert(place.0) {
+            let here = registered.iter().filter(|(_, with)| *with == place.0);
+            open.extend(here.map(|(registered, _)| registered.clone()));
+        }
         let ways = routes(sources, place.0);
         let ways = ways.iter().filter(|route| route.from.contains(&place.1));
-        open.extend(ways.map(|route| route.to.clone()));
-        found.push(place);
+        open.extend(ways.map(|route| route.to.clone()).filter(|to| !found.contains(to)));
+        found.insert(place);
     }
     found
 }
@@ -149,9 +164,7 @@ pub fn calling_names(
     called: &FxHashSet<Name>,
 ) -> FxHashSet<Name> {
     let module = sources.module(file).unwrap_or_default();
-    let is_import =
-        |item: &&Item| matches!(item.kind, ItemKind::Import { .. } | ItemKind::ImportFrom { .. });
-    let imported = module.items.iter().filter(is_import).map(|item| &item.name);
+    let imported = module.items.iter().filter(|item| is_import(item)).map(|item| &item.name);
     let named: FxHashSet<Name> = imported.filter(|name| called.contains(*name)).cloned().collect();
     match named.is_empty() {
         true => FxHashSet::default(),
@@ -194,40 +207,40 @@ fn registered(sources: &dyn Sources, file: FileId) -> Arc<[(Place, FileId)]> {
 /// The files that a file imports, and those that these do, those first that are imported first, with the
 /// file itself.
 pub(crate) fn imported_files(sources: &dyn Sources, file: FileId) -> Vec<FileId> {
-    fn add(sources: &dyn Sources, file: FileId, begun: &mut Vec<FileId>, found: &mut Vec<FileId>) {
-        for imported in imported_by(sources, file).iter() {
-            if begun.len() < MAX_FILES && !begun.contains(imported) {
-                begun.push(*imported);
-                add(sources, *imported, begun, found);
-            }
+    fn add(
+        sources: &dyn Sources,
+        file: FileId,
+        begun: &mut FxHashSet<FileId>,
+        found: &mut Vec<FileId>,
+    ) {
+        if begun.len() < MAX_FILES && begun.insert(file) {
+            imported_by(sources, file).iter().for_each(|file| add(sources, *file, begun, found));
+            found.push(file);
         }
-        found.push(file);
     }
     let mut found = Vec::new();
-    add(sources, file, &mut vec![file], &mut found);
+    add(sources, file, &mut FxHashSet::default(), &mut found);
     found
 }
 
-/// The files that a file imports itself, with the packages that they lie in.
+/// The files that a file imports itself, and the package that it is in.
 fn imported_by(sources: &dyn Sources, file: FileId) -> Arc<[FileId]> {
     let find = || {
-        let module = sources.module(file).unwrap_or_default();
-        let import = |level: u32, path: &[Name]| sources.import(file, level, path);
-        let mut found = Vec::new();
-        for item in &module.items {
-            match &item.kind {
-                ItemKind::Import { path } => {
-                    found.extend((1..=path.len()).filter_map(|end| import(0, &path[..end])));
-                }
-                ItemKind::ImportFrom { level, path, member } => {
-                    found.extend((0..=path.len()).filter_map(|end| import(*level, &path[..end])));
-                    let member = [path.as_slice(), std::slice::from_ref(member)].concat();
-                    found.extend(import(*level, &member));
-                }
-                _ => {}
+        let meant = imports(sources, file);
+        let files = meant.iter().filter_map(|(_, meant)| match meant {
+            Resolution::File(file) => Some(*file),
+            Resolution::Function(at)
+            | Resolution::Class(at)
+            | Resolution::Constant(at)
+            | Resolution::Jit(at) => Some(at.file),
+            _ => None,
+        });
+        let mut found: Vec<FileId> = Vec::new();
+        for other in sources.import(file, 1, &[]).into_iter().chain(files) {
+            if other != file && !found.contains(&other) && !is_of_environment(sources, other) {
+                found.push(other);
             }
         }
-        found.retain(|found| *found != file && !is_of_environment(sources, *found));
         found.into()
     };
     match sources.facts() {

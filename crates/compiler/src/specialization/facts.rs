@@ -29,6 +29,8 @@ pub struct Facts {
     pub(crate) launchers: Table<FileId, Name>,
     /// The ways that lead from its code to functions of other files.
     pub(crate) routes: Table<FileId, Route>,
+    /// What its imports bind.
+    pub(crate) imports: Table<FileId, (Name, Resolution)>,
     /// The files that it imports.
     pub(crate) imported: Table<FileId, FileId>,
     /// Its functions and classes that decorators of other files register there.

@@ -17,9 +17,7 @@ use super::host::value::{Tensor, Value};
 use super::host::{Failure, Host, ObservedLaunch, Options, is_integer};
 use super::known::Caller;
 use crate::hir::{Expr, Item, ItemKind, Launch, MainBlock, Module, Name};
-use crate::project::launchers::{
-    Mentions, called_places, is_test, named_in, reached_by, runs_alone,
-};
+use crate::project::launchers::{Called, Mentions, is_test, named_in, reached_by, runs_alone};
 use crate::project::routes::Place;
 use crate::project::{
     ItemRef, Resolution, Scope, Sources, in_class, is_expected_to_fail, item, launch_scope,
@@ -50,9 +48,10 @@ impl<'a> HostCode<'a> {
         let mut found: Vec<_> =
             scenarios.into_iter().map(|launch| (Origin::Scenario, launch)).collect();
         let files: Vec<FileId> = [file].into_iter().chain(self.sources.importers(file)).collect();
+        let launching = self.launching(&files, kernel);
         for from in &files {
             let from = self.file(*from);
-            let called = self.called(&from, &files, kernel);
+            let called = from.called().leading_to(self.sources, &launching);
             for open_flags in [false, true] {
                 let options = Options { open_flags, ..Options::default() };
                 let (mut launches, open) = from.launches(kernel, &called, options);
@@ -76,14 +75,13 @@ impl<'a> HostCode<'a> {
         ShownLaunches(found)
     }
 
-    /// The names by which `from` has functions of other files that come to launch `kernel` in one of
-    /// `files`.
-    fn called(&self, from: &HostFile<'a>, files: &[FileId], kernel: ItemRef) -> FxHashSet<Name> {
-        let launches = |(file, name): &Place| {
-            files.contains(file) && self.file(*file).launchers(kernel).contains(name)
+    /// The functions and classes of `files` by which `kernel` is launched.
+    fn launching(&self, files: &[FileId], kernel: ItemRef) -> FxHashSet<Place> {
+        let of_file = |file: &FileId| {
+            let launchers = self.file(*file).launchers(kernel);
+            launchers.iter().map(|name| (*file, name.clone())).collect::<Vec<_>>()
         };
-        let called = from.called_elsewhere().iter().filter(|(_, to)| to.iter().any(launches));
-        called.map(|(name, _)| name.clone()).collect()
+        files.iter().flat_map(of_file).collect()
     }
 
     /// The exceptions that a file certainly raises, as a program and in functions that take nothing.
@@ -222,9 +220,8 @@ struct HostFile<'a> {
     /// The names that kernels have in the file.
     kernels: FxHashMap<ItemRef, FxHashSet<Name>>,
     mentions: Mentions,
-    /// By the names by which it has them, what its programs, tests and benchmarks may call of other files,
-    /// and what that calls.
-    called_elsewhere: OnceCell<Vec<(Name, Vec<Place>)>>,
+    /// What its programs, tests and benchmarks may call of other files.
+    called: OnceCell<Called>,
     /// The names through which its code launches kernels.
     launchers: RefCell<FxHashMap<ItemRef, Rc<FxHashSet<Name>>>>,
     scenarios: RefCell<Option<Rc<Run>>>,
@@ -238,7 +235,7 @@ impl<'a> HostFile<'a> {
             launched: launched(sources, file, &module),
             kernels: kernel_names(sources, file, &module),
             mentions: Mentions::of(sources, file),
-            called_elsewhere: OnceCell::default(),
+            called: OnceCell::default(),
             launchers: RefCell::default(),
             scenarios: RefCell::default(),
             runs: RefCell::default(),
@@ -280,8 +277,8 @@ impl<'a> HostFile<'a> {
         of_kernel(&run.launches, kernel).cloned().collect()
     }
 
-    fn called_elsewhere(&self) -> &[(Name, Vec<Place>)] {
-        self.called_elsewhere.get_or_init(|| called_places(self.sources, self.file))
+    fn called(&self) -> &Called {
+        self.called.get_or_init(|| Called::of(self.sources, self.file))
     }
 
     /// The names through which host code launches the kernel here.

@@ -8,7 +8,7 @@ use super::arguments::Args;
 use super::frame::Code;
 use super::value::Value;
 use super::{Frame, Host, Variables};
-use crate::hir::{Arg, ArgKind, Expr, ExprId, Function, Item, ItemKind, Literal, Name};
+use crate::hir::{Arg, ArgKind, Expr, ExprId, Function, Item, ItemKind, Literal, Name, Param};
 use crate::project::launchers::is_test;
 use crate::project::{
     ItemRef, Resolution, Scope, constant, function, item, item_scope, resolve, resolve_expr,
@@ -200,7 +200,8 @@ impl Host<'_> {
         scope: &[Name],
         function: &Arc<Function>,
     ) -> Vec<Variables> {
-        let asked = function.params.iter().filter(|param| param.default.is_none());
+        let is_asked = |param: &&Param| param.default.is_none() && is_test(function);
+        let asked = function.params.iter().filter(is_asked);
         let asked: Vec<(Name, ItemRef)> = asked
             .filter_map(|param| {
                 let own = self.method(file, scope, &param.name).filter(|at| self.is_fixture(*at));

@@ -48,6 +48,10 @@ impl Host<'_> {
                 self.set_by_name(*object, attr, value);
                 Value::None
             }
+            ("setattr", [owner, attr, value]) if let Some(owner) = self.static_owner(owner) => {
+                self.set_static_by_name(owner, attr, value);
+                Value::None
+            }
             ("vars", [Value::Object(object)]) => {
                 self.attributes_of(*object).unwrap_or(Value::Unknown)
             }

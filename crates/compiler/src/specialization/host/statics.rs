@@ -150,6 +150,17 @@ impl Host<'_> {
         self.set_attribute(object, name, value);
     }
 
+    /// `setattr(module, name, value)`: where the name is not known, nothing is followed any further.
+    pub(super) fn set_static_by_name(&mut self, owner: Owner, name: &Value, value: &Value) {
+        match name {
+            Value::Str(name) => self.set_static(owner, name, value.clone()),
+            _ => {
+                self.entry = None;
+                self.statics.clear();
+            }
+        }
+    }
+
     /// The variable of a module that a name is in the running code, where that is followed.
     pub(super) fn static_named(&mut self, frame: &Frame, name: &Name) -> Option<(Owner, Name)> {
         let is_local = frame.variables.contains_key(name) && !frame.scope.is_empty();
