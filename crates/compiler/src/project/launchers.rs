@@ -29,6 +29,8 @@ const TABLES: &[&str] = &["globals", "modules"];
 pub(crate) struct Mentions {
     module: Arc<Module>,
     items: FxHashMap<Name, Vec<u32>>,
+    /// What the module's own decorators change, by the names that they begin with.
+    registering: FxHashMap<Name, Vec<Name>>,
 }
 
 impl Mentions {
@@ -56,7 +58,8 @@ impl Mentions {
                 }
             }
         }
-        Mentions { module, items }
+        let registering = registering(&module);
+        Mentions { module, items, registering }
     }
 
     /// The functions and assignments that mention one of `names`.
@@ -66,20 +69,9 @@ impl Mentions {
 
     /// The names of what the decorators of a function or class change, which may have it then: they register
     /// it.
-    fn registered_in(&self, item: &Item) -> Vec<Name> {
-        let mut found = Vec::new();
-        for decorator in decorated_by(item) {
-            for item in self.module.items.iter().filter(|item| outermost(item) == decorator) {
-                match &item.kind {
-                    ItemKind::Function(function) => {
-                        found.extend(function.changes.iter().chain(&function.globals).cloned());
-                    }
-                    ItemKind::Assign { .. } | ItemKind::Class(_) => found.push(decorator.clone()),
-                    _ => {}
-                }
-            }
-        }
-        found
+    fn registered_in(&self, item: &Item) -> impl Iterator<Item = Name> {
+        let decorators = decorated_by(item).into_iter();
+        decorators.filter_map(|name| self.registering.get(name)).flatten().cloned()
     }
 
     /// `names`, and those through which host code reaches what has these: of functions that call them, of
@@ -107,6 +99,22 @@ impl Mentions {
         }
         names
     }
+}
+
+/// What the decorators of a module change that are its own, by the names that they begin with: a function
+/// changes what it fills, an object or a class itself.
+fn registering(module: &Module) -> FxHashMap<Name, Vec<Name>> {
+    let decorators: FxHashSet<&Name> = module.items.iter().flat_map(decorated_by).collect();
+    let mut found: FxHashMap<Name, Vec<Name>> = FxHashMap::default();
+    for item in module.items.iter().filter(|item| decorators.contains(outermost(item))) {
+        let changed = match &item.kind {
+            ItemKind::Function(function) => [&function.changes[..], &function.globals[..]].concat(),
+            ItemKind::Assign { .. } | ItemKind::Class(_) => vec![outermost(item).clone()],
+            _ => continue,
+        };
+        found.entry(outermost(item).clone()).or_default().extend(changed);
+    }
+    found
 }
 
 /// The names that the decorators of a function or class at the top of a module begin with.
