@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::routes::{Imported, Place, imported, place, reached, registered_for};
+use super::routes::{Imported, Place, imported, place, reached, registered_for, registers};
 use super::{Sources, callee, jit_functions, launching_item};
 use crate::hir::{Body, Expr, ExprId, Function, Item, ItemKind, Module, Name, collections};
 use crate::source::FileId;
@@ -238,12 +238,14 @@ impl Called {
         let called = called_elsewhere(sources, file).into_iter();
         let from: Vec<(Name, Place)> =
             called.filter_map(|it| Some((it.name, place(sources, it.at)?))).collect();
-        let registered = match from.is_empty() {
-            true => Vec::new(),
-            false => registered_for(sources, file),
-        };
-        let starts = from.iter().map(|(_, place)| place.clone()).collect();
-        let places = reached(sources, starts, &registered);
+        let starts = || from.iter().map(|(_, place)| place.clone()).collect();
+        let mut places = reached(sources, starts(), &[]);
+        let files: FxHashSet<FileId> = places.iter().map(|(file, _)| *file).collect();
+        let mut registered = Vec::new();
+        if files.into_iter().any(|file| registers(sources, file)) {
+            registered = registered_for(sources, file);
+            places = reached(sources, starts(), &registered);
+        }
         Called { from, registered, places }
     }
 

@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::launchers::{Mentions, decorated_by, outermost};
 use super::{ItemRef, Resolution, Scope, Sources, item, resolve, resolve_item};
-use crate::hir::{Body, Expr, Item, ItemKind, Module, Name};
+use crate::hir::{Body, Expr, ExprId, Item, ItemKind, Module, Name, Stmt};
 use crate::source::FileId;
 
 /// Files that are gone through from one on.
@@ -170,6 +170,27 @@ pub fn calling_names(
         true => FxHashSet::default(),
         false => Mentions::of(sources, file).reaching(named),
     }
+}
+
+/// Whether a file has functions that may register what they are given: they change what is not their own,
+/// and give that back.
+pub(crate) fn registers(sources: &dyn Sources, file: FileId) -> bool {
+    let module = sources.module(file).unwrap_or_default();
+    module.items.iter().any(|item| match &item.kind {
+        ItemKind::Function(function) => {
+            let is_given = |value: &ExprId| {
+                let given = function.body.exprs[*value].as_name();
+                given.is_some_and(|name| function.params.iter().any(|param| param.name == *name))
+            };
+            !function.changes.is_empty()
+                && function
+                    .body
+                    .stmts
+                    .values()
+                    .any(|stmt| matches!(stmt, Stmt::Return(Some(value)) if is_given(value)))
+        }
+        _ => false,
+    })
 }
 
 /// The functions and classes that decorators of other files register there, in the files that `file`

@@ -12,7 +12,7 @@ use super::frame::{Code, Frame};
 use super::value::{Callable, Value};
 use crate::hir::{Body, Expr, Function, Item, ItemKind, Name};
 use crate::project::launchers::{decorated_by, is_test, named_in};
-use crate::project::routes::imported_files;
+use crate::project::routes::{imported_files, registers};
 use crate::project::{ItemRef, Resolution, Scope, item, resolve, resolve_expr, resolve_item};
 use crate::source::FileId;
 
@@ -132,8 +132,14 @@ impl Host<'_> {
 
     fn begin_static(&mut self, owner: Owner, name: &Name, value: Value) {
         let object = self.statics_of(owner);
+        let may_register = match (owner, &value) {
+            (Owner::Module(_), Value::Object(_)) | (Owner::Class(_), _) => true,
+            (Owner::Module(file), _) => registers(self.sources, file),
+        };
         self.replace_attribute(object, name, value);
-        self.register_all(owner, name);
+        if may_register {
+            self.register_all(owner, name);
+        }
     }
 
     /// Gives a variable of a module or class another value; what it may have been counts as well where
