@@ -225,8 +225,8 @@ fn registered(sources: &dyn Sources, file: FileId) -> Arc<[(Place, FileId)]> {
     }
 }
 
-/// The files that a file imports, and those that these do, those first that are imported first, with the
-/// file itself.
+/// The files that a file imports with the packages that they are in, and those that these packages import,
+/// those first that are imported first, with the file itself.
 pub(crate) fn imported_files(sources: &dyn Sources, file: FileId) -> Vec<FileId> {
     fn add(
         sources: &dyn Sources,
@@ -235,12 +235,21 @@ pub(crate) fn imported_files(sources: &dyn Sources, file: FileId) -> Vec<FileId>
         found: &mut Vec<FileId>,
     ) {
         if begun.len() < MAX_FILES && begun.insert(file) {
-            imported_by(sources, file).iter().for_each(|file| add(sources, *file, begun, found));
+            // What registers anything is imported by who uses it, or by its package.
+            let package = sources.import(file, 1, &[]).filter(|package| *package != file);
+            match package {
+                Some(package) => add(sources, package, begun, found),
+                None => {
+                    imported_by(sources, file).iter().for_each(|at| add(sources, *at, begun, found))
+                }
+            }
             found.push(file);
         }
     }
     let mut found = Vec::new();
-    add(sources, file, &mut FxHashSet::default(), &mut found);
+    let mut begun = FxHashSet::default();
+    imported_by(sources, file).iter().for_each(|at| add(sources, *at, &mut begun, &mut found));
+    add(sources, file, &mut begun, &mut found);
     found
 }
 
