@@ -2,11 +2,12 @@
 //! and the programs, tests and benchmarks of other files that call them.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::routes::{Imported, Place, imported, place, reached, registered_for, registers};
+use super::routes::{reached, registered_for};
+use super::ways::{Place, ways};
 use super::{Sources, callee, jit_functions, launching_item};
 use crate::hir::{Body, Expr, ExprId, Function, Item, ItemKind, Module, Name, collections};
 use crate::source::FileId;
@@ -26,6 +27,7 @@ const TABLES: &[&str] = &["globals", "modules"];
 
 /// Which functions, assignments and heads of classes of a module have each name in their code: jit
 /// functions launch nothing.
+#[derive(Debug)]
 pub(crate) struct Mentions {
     module: Arc<Module>,
     items: FxHashMap<Name, Vec<u32>>,
@@ -180,20 +182,26 @@ pub(crate) fn is_test(function: &Function) -> bool {
         || has_decorator(function, |name| matches!(name, "parametrize" | "perf_report"))
 }
 
-/// The names through which the launches of a file are reached, whatever they launch.
-fn launchers(sources: &dyn Sources, file: FileId) -> Arc<[Name]> {
-    let find = || {
-        let module = sources.module(file).unwrap_or_default();
-        let launching = module.launches.iter().filter_map(|launch| launching_item(&module, launch));
-        let names: FxHashSet<Name> =
-            launching.flat_map(|index| reached_by(&module.items[index as usize])).collect();
-        match names.is_empty() {
-            true => Arc::default(),
-            false => Mentions::of(sources, file).reaching(names).into_iter().collect(),
+/// The names through which the launches of a module are reached, whatever they launch.
+pub(super) fn launchers(module: &Module, mentions: &Mentions) -> Vec<Name> {
+    let launching = module.launches.iter().filter_map(|launch| launching_item(module, launch));
+    let names: FxHashSet<Name> =
+        launching.flat_map(|index| reached_by(&module.items[index as usize])).collect();
+    match names.is_empty() {
+        true => Vec::new(),
+        false => {
+            let mut reaching: Vec<Name> = mentions.reaching(names).into_iter().collect();
+            reaching.sort_unstable();
+            reaching
         }
-    };
+    }
+}
+
+/// Which functions and assignments of a file have each name in their code.
+pub(crate) fn mentions(sources: &dyn Sources, file: FileId) -> Arc<Mentions> {
+    let find = || Arc::new(Mentions::of(sources, file));
     match sources.facts() {
-        Some(facts) => facts.launchers.get(file, find),
+        Some(facts) => facts.mentions.get(file, find),
         None => find(),
     }
 }
@@ -206,47 +214,47 @@ pub fn launching_names(sources: &dyn Sources, file: FileId) -> FxHashSet<Name> {
     let jit = jit.map(|at| module.items[at.index as usize].name.clone());
     let alone: FxHashSet<&Name> =
         module.items.iter().filter(|item| runs_alone(item)).map(|item| &item.name).collect();
-    let launchers = launchers(sources, file);
+    let ways = ways(sources, file);
     let is_own = |name: &&Name| ***name != *OPERATIONS && !TABLES.contains(&&***name);
-    let launchers = launchers.iter().filter(|name| !alone.contains(name) && is_own(name));
+    let launchers = ways.launchers.iter().filter(|name| !alone.contains(name) && is_own(name));
     jit.chain(launchers.cloned()).collect()
 }
 
-/// The functions and classes of other files that what `file` runs as a program, a test or a benchmark may
-/// call, as it imports them or has them in a module that it imports.
-fn called_elsewhere(sources: &dyn Sources, file: FileId) -> Vec<Imported> {
-    let module = sources.module(file).unwrap_or_default();
-    match module.mains.is_empty() && !module.items.iter().any(runs_alone) {
-        true => Vec::new(),
-        false => imported(sources, file),
-    }
+/// Whether a file runs anything by itself: it is a program, or has tests or benchmarks.
+fn runs(module: &Module) -> bool {
+    !module.mains.is_empty() || module.items.iter().any(runs_alone)
 }
 
 /// What the programs, tests and benchmarks of a file may call of other files.
+#[derive(Debug, Default)]
 pub(crate) struct Called {
     /// What they call, by the names by which they have it.
-    from: Vec<(Name, Place)>,
+    from: Vec<(Name, Vec<Place>)>,
     /// What decorators register in files by which these come to it.
     registered: Vec<(Place, FileId)>,
     /// All that it comes to.
-    pub(crate) places: FxHashSet<Place>,
+    places: FxHashSet<Place>,
+    /// What each of `from` comes to.
+    reached: OnceLock<Vec<FxHashSet<Place>>>,
 }
 
 impl Called {
     /// That of `file`.
-    pub(crate) fn of(sources: &dyn Sources, file: FileId) -> Called {
-        let called = called_elsewhere(sources, file).into_iter();
-        let from: Vec<(Name, Place)> =
-            called.filter_map(|it| Some((it.name, place(sources, it.at)?))).collect();
-        let starts = || from.iter().map(|(_, place)| place.clone()).collect();
+    fn of(sources: &dyn Sources, file: FileId) -> Called {
+        let module = sources.module(file).unwrap_or_default();
+        if !runs(&module) {
+            return Called::default();
+        }
+        let from = ways(sources, file).routes();
+        let starts = || from.iter().flat_map(|(_, places)| places).cloned().collect();
         let mut places = reached(sources, starts(), &[]);
         let files: FxHashSet<FileId> = places.iter().map(|(file, _)| *file).collect();
         let mut registered = Vec::new();
-        if files.into_iter().any(|file| registers(sources, file)) {
+        if files.into_iter().any(|file| ways(sources, file).registers) {
             registered = registered_for(sources, file);
             places = reached(sources, starts(), &registered);
         }
-        Called { from, registered, places }
+        Called { from, registered, places, reached: OnceLock::default() }
     }
 
     /// The names by which the file has what comes to one of `targets`.
@@ -258,17 +266,30 @@ impl Called {
         if targets.is_disjoint(&self.places) {
             return FxHashSet::default();
         }
-        let leads = |(_, from): &&(Name, Place)| {
-            !reached(sources, vec![from.clone()], &self.registered).is_disjoint(targets)
-        };
-        self.from.iter().filter(leads).map(|(name, _)| name.clone()).collect()
+        let of_name =
+            |(_, from): &(Name, Vec<Place>)| reached(sources, from.clone(), &self.registered);
+        let reached = self.reached.get_or_init(|| self.from.iter().map(of_name).collect());
+        let leading = self.from.iter().zip(reached).filter(|(_, it)| !it.is_disjoint(targets));
+        leading.map(|((name, _), _)| name.clone()).collect()
+    }
+}
+
+/// What the programs, tests and benchmarks of a file may call of other files.
+pub(crate) fn called(sources: &dyn Sources, file: FileId) -> Arc<Called> {
+    let find = || Arc::new(Called::of(sources, file));
+    match sources.facts() {
+        Some(facts) => facts.called.get(file, find),
+        None => find(),
     }
 }
 
 /// The files from which kernels are launched by what `file` runs as a program, a test or a benchmark: it
 /// calls functions of theirs, perhaps by way of others.
 pub(super) fn called_hosts(sources: &dyn Sources, file: FileId) -> FxHashSet<FileId> {
-    let places = Called::of(sources, file).places.into_iter();
-    let launching = places.filter(|(host, name)| launchers(sources, *host).contains(name));
-    launching.map(|(host, _)| host).filter(|host| *host != file).collect()
+    let called = called(sources, file);
+    let launching = called.places.iter().filter(|(host, name)| {
+        let ways = ways(sources, *host);
+        *host != file && ways.launchers.binary_search(name).is_ok()
+    });
+    launching.map(|(host, _)| *host).collect()
 }

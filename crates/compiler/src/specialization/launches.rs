@@ -17,8 +17,10 @@ use super::host::value::{Tensor, Value};
 use super::host::{Failure, Host, ObservedLaunch, Options, is_integer};
 use super::known::Caller;
 use crate::hir::{Expr, Item, ItemKind, Launch, MainBlock, Module, Name};
-use crate::project::launchers::{Called, Mentions, is_test, named_in, reached_by, runs_alone};
-use crate::project::routes::Place;
+use crate::project::launchers::{
+    Called, Mentions, called, is_test, mentions, named_in, reached_by, runs_alone,
+};
+use crate::project::ways::Place;
 use crate::project::{
     ItemRef, Resolution, Scope, Sources, in_class, is_expected_to_fail, item, launch_scope,
     launching_item, never_runs, resolve_expr, resolve_item,
@@ -219,9 +221,9 @@ struct HostFile<'a> {
     launched: Arc<[Resolution]>,
     /// The names that kernels have in the file.
     kernels: FxHashMap<ItemRef, FxHashSet<Name>>,
-    mentions: Mentions,
+    mentions: Arc<Mentions>,
     /// What its programs, tests and benchmarks may call of other files.
-    called: OnceCell<Called>,
+    called: OnceCell<Arc<Called>>,
     /// The names through which its code launches kernels.
     launchers: RefCell<FxHashMap<ItemRef, Rc<FxHashSet<Name>>>>,
     scenarios: RefCell<Option<Rc<Run>>>,
@@ -234,7 +236,7 @@ impl<'a> HostFile<'a> {
         HostFile {
             launched: launched(sources, file, &module),
             kernels: kernel_names(sources, file, &module),
-            mentions: Mentions::of(sources, file),
+            mentions: mentions(sources, file),
             called: OnceCell::default(),
             launchers: RefCell::default(),
             scenarios: RefCell::default(),
@@ -278,7 +280,7 @@ impl<'a> HostFile<'a> {
     }
 
     fn called(&self) -> &Called {
-        self.called.get_or_init(|| Called::of(self.sources, self.file))
+        self.called.get_or_init(|| called(self.sources, self.file))
     }
 
     /// The names through which host code launches the kernel here.

@@ -12,7 +12,8 @@ use super::frame::{Code, Frame};
 use super::value::{Callable, Value};
 use crate::hir::{Body, Expr, Function, Item, ItemKind, Name};
 use crate::project::launchers::{decorated_by, is_test, named_in};
-use crate::project::routes::{imported_files, registers};
+use crate::project::routes::imported_files;
+use crate::project::ways::ways;
 use crate::project::{ItemRef, Resolution, Scope, item, resolve, resolve_expr, resolve_item};
 use crate::source::FileId;
 
@@ -134,7 +135,7 @@ impl Host<'_> {
         let object = self.statics_of(owner);
         let may_register = match (owner, &value) {
             (Owner::Module(_), Value::Object(_)) | (Owner::Class(_), _) => true,
-            (Owner::Module(file), _) => registers(self.sources, file),
+            (Owner::Module(file), _) => ways(self.sources, file).registers,
         };
         self.replace_attribute(object, name, value);
         if may_register {
