@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 
+use super::launches::Runs;
 use super::usage::Use;
 use crate::project::launchers::{Called, Mentions};
 use crate::project::ways::{Imports, Ways};
@@ -37,6 +38,8 @@ pub struct Facts {
     pub(super) items: Table<FileId, Arc<[Resolution]>>,
     /// What each launch in a file launches.
     pub(super) launched: Table<FileId, Arc<[Resolution]>>,
+    /// What its pieces launch when they run.
+    pub(super) runs: Table<FileId, Arc<Runs>>,
 }
 
 /// Answers by what was asked about.

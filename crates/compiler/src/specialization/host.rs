@@ -270,17 +270,17 @@ impl<'a> Host<'a> {
         }
     }
 
-    /// Begins another question: with all of the fuel, and nothing launched.
-    pub(super) fn begin(&mut self) {
-        self.fuel = FUEL;
-        (self.joined, self.draws) = (false, false);
-        self.launches.clear();
-        self.applied.clear();
-        self.calls.clear();
-        self.failure = None;
-        self.doubt = Doubt::default();
-        self.entry = None;
-        self.statics.clear();
+    /// Begins another question, as if there had been none before, in which what is open is taken as `options`
+    /// say. What follows from texts alone is kept.
+    pub(super) fn begin(&mut self, options: Options) {
+        *self = Host {
+            tuned: std::mem::take(&mut self.tuned),
+            writes: std::mem::take(&mut self.writes),
+            rebound: std::mem::take(&mut self.rebound),
+            meanings: std::mem::take(&mut self.meanings),
+            python: self.python.take(),
+            ..Host::with(self.sources, options)
+        };
     }
 
     /// A module-level expression's value.

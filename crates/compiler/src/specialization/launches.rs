@@ -7,12 +7,13 @@
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Origin;
 use super::contents::Contents;
+use super::facts::Table;
 use super::host::value::{Tensor, Value};
 use super::host::{Failure, Host, ObservedLaunch, Options, is_integer};
 use super::known::Caller;
@@ -56,15 +57,26 @@ impl<'a> HostCode<'a> {
             let called = from.called().leading_to(self.sources, &launching);
             for open_flags in [false, true] {
                 let options = Options { open_flags, ..Options::default() };
-                let (mut launches, open) = from.launches(kernel, &called, options);
-                if open.drawn && launches.iter().any(is_vague) {
+                let pieces = from.pieces(kernel, &called, options);
+                let mut launches = from.launches(kernel, &pieces, options);
+                // Only what leaves something open is run again.
+                let again = |options: Options, leaves_open: &dyn Fn(&Run) -> bool| {
+                    let leaves_open = |piece: &&Piece| leaves_open(&from.run(**piece, options));
+                    pieces.iter().filter(leaves_open).copied().collect::<Vec<Piece>>()
+                };
+                let drawing = again(options, &|run| {
+                    run.open.drawn && of_kernel(&run.launches, kernel).any(is_vague)
+                });
+                if !drawing.is_empty() {
                     let options = Options { drawn: true, ..options };
-                    let (drawn, _) = from.launches(kernel, &called, options);
-                    take_drawn(&mut launches, drawn);
+                    take_drawn(&mut launches, from.launches(kernel, &drawing, options));
                 }
-                if open.joined && launches.iter().any(is_open) {
+                let joining = again(options, &|run| {
+                    run.open.joined && of_kernel(&run.launches, kernel).any(is_open)
+                });
+                if !joining.is_empty() {
                     let options = Options { one_run: true, ..options };
-                    let (examples, _) = from.launches(kernel, &called, options);
+                    let examples = from.launches(kernel, &joining, options);
                     launches.iter_mut().for_each(|launch| add_example(launch, &examples));
                 }
                 found.extend(launches.into_iter().map(|launch| (Origin::Launch, launch)));
@@ -174,7 +186,7 @@ fn add_example(launch: &mut ObservedLaunch, examples: &[ObservedLaunch]) {
 
 /// A piece of host code that is run by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Piece {
+pub(super) enum Piece {
     /// A function, or the value of an assignment, by its index among the items.
     Item(u32),
     /// What the file runs when it is a program.
@@ -199,18 +211,17 @@ impl Open {
 }
 
 /// What a piece launches.
-struct Run {
+#[derive(Debug)]
+pub(super) struct Run {
     launches: Vec<ObservedLaunch>,
     open: Open,
     /// The exception that it certainly raises.
     failure: Option<Failure>,
 }
 
-/// Pieces of one file that were run.
-struct Runs<'a> {
-    host: Host<'a>,
-    done: FxHashMap<Piece, Rc<Run>>,
-}
+/// What the pieces of a file launch, as far as they were run. That follows from the piece and from how it is
+/// run alone, so that it is the same whatever kernel is asked about first.
+pub(super) type Runs = Table<(Piece, Options), Arc<OnceLock<Arc<Run>>>>;
 
 /// One file's host code.
 struct HostFile<'a> {
@@ -226,8 +237,10 @@ struct HostFile<'a> {
     called: OnceCell<Arc<Called>>,
     /// The names through which its code launches kernels.
     launchers: RefCell<FxHashMap<ItemRef, Rc<FxHashSet<Name>>>>,
-    scenarios: RefCell<Option<Rc<Run>>>,
-    runs: RefCell<FxHashMap<Options, Runs<'a>>>,
+    scenarios: OnceCell<Run>,
+    /// What runs pieces.
+    host: RefCell<Host<'a>>,
+    runs: Arc<Runs>,
 }
 
 impl<'a> HostFile<'a> {
@@ -239,8 +252,9 @@ impl<'a> HostFile<'a> {
             mentions: mentions(sources, file),
             called: OnceCell::default(),
             launchers: RefCell::default(),
-            scenarios: RefCell::default(),
-            runs: RefCell::default(),
+            scenarios: OnceCell::default(),
+            host: RefCell::new(Host::new(sources)),
+            runs: runs(sources, file),
             sources,
             file,
             module,
@@ -267,14 +281,13 @@ impl<'a> HostFile<'a> {
 
     /// Launches of a kernel in the file's scenarios.
     fn of_scenarios(&self, kernel: ItemRef) -> Vec<ObservedLaunch> {
-        let mut run = self.scenarios.borrow_mut();
-        let run = run.get_or_insert_with(|| {
+        let run = self.scenarios.get_or_init(|| {
             let mut host = Host::new(self.sources);
             for scenario in &self.module.scenarios {
                 host.run_scenario(self.file, scenario);
             }
             let open = Open::of(&host);
-            Rc::new(Run { launches: host.launches, open, failure: None })
+            Run { launches: host.launches, open, failure: None }
         });
         of_kernel(&run.launches, kernel).cloned().collect()
     }
@@ -314,15 +327,10 @@ impl<'a> HostFile<'a> {
             .collect()
     }
 
-    /// What launches `kernel` when the host code runs that launches it, names it, or mentions
+    /// What to run for the launches of `kernel`: the host code that launches it, names it, or mentions
     /// functions that do, and what runs by itself that calls functions of other files that do, which
-    /// it has by the names in `called`; and what that leaves open.
-    fn launches(
-        &self,
-        kernel: ItemRef,
-        called: &FxHashSet<Name>,
-        options: Options,
-    ) -> (Vec<ObservedLaunch>, Open) {
+    /// it has by the names in `called`.
+    fn pieces(&self, kernel: ItemRef, called: &FxHashSet<Name>, options: Options) -> Vec<Piece> {
         let launches = self.launches_of(kernel);
         let launching = self.launching(&launches, kernel);
         let mut names = self.reaching(&launching);
@@ -333,38 +341,40 @@ impl<'a> HostFile<'a> {
             calling.retain(|index| runs_alone(self.item(*index)));
             items.extend(calling);
         }
-        let items = items.into_iter();
-        let mut runs: Vec<Rc<Run>> =
-            items.map(|index| self.run(Piece::Item(index), options)).collect();
+        let mut pieces: Vec<Piece> = items.into_iter().map(Piece::Item).collect();
         if self.program_reaches(kernel, &launches, names) {
-            runs.push(self.run(Piece::Program, options));
+            pieces.push(Piece::Program);
         }
         for (index, launch) in launches {
             let mut scenarios = self.module.scenarios.iter();
             let in_scenario = scenarios.any(|s| s.range.contains_range(launch.range));
             let at = FileRange { file: self.file, range: launch.map.exprs[launch.kernel] };
             // What is run in order may end before it comes to the launch.
-            let met = || {
-                let mut met = runs.iter().flat_map(|run| &run.launches);
-                met.any(|known| known.at == Some(at))
+            let meets = |piece: &Piece| {
+                let run = self.run(*piece, options);
+                run.launches.iter().any(|known| known.at == Some(at))
             };
-            if launch.host.is_none() && !in_scenario && !met() {
-                runs.push(self.run(Piece::Launch(index), options));
+            if launch.host.is_none() && !in_scenario && !pieces.iter().any(meets) {
+                pieces.push(Piece::Launch(index));
             }
         }
+        pieces
+    }
+
+    /// What launches `kernel` when these pieces run.
+    fn launches(&self, kernel: ItemRef, pieces: &[Piece], options: Options) -> Vec<ObservedLaunch> {
         let mut found: Vec<ObservedLaunch> = Vec::new();
-        for launch in runs.iter().flat_map(|run| of_kernel(&run.launches, kernel)) {
-            match found.iter_mut().find(|known| known.is_same(launch)) {
-                // It happens if one of the two does.
-                Some(known) => known.doubtful &= launch.doubtful,
-                None => found.push(launch.clone()),
+        for piece in pieces {
+            let run = self.run(*piece, options);
+            for launch in of_kernel(&run.launches, kernel) {
+                match found.iter_mut().find(|known| known.is_same(launch)) {
+                    // It happens if one of the two does.
+                    Some(known) => known.doubtful &= launch.doubtful,
+                    None => found.push(launch.clone()),
+                }
             }
         }
-        let open = Open {
-            joined: runs.iter().any(|run| run.open.joined),
-            drawn: runs.iter().any(|run| run.open.drawn),
-        };
-        (found, open)
+        found
     }
 
     /// Functions of host code that launch the kernel themselves, or name it: they may launch it in
@@ -449,23 +459,21 @@ impl<'a> HostFile<'a> {
     }
 
     /// What a piece launches.
-    fn run(&self, piece: Piece, options: Options) -> Rc<Run> {
-        let mut runs = self.runs.borrow_mut();
-        let Runs { host, done } = runs.entry(options).or_insert_with(|| Runs {
-            host: Host::with(self.sources, options),
-            done: FxHashMap::default(),
-        });
-        let run = done.entry(piece).or_insert_with(|| {
-            host.begin();
-            self.run_in(host, piece);
-            let mut launches = std::mem::take(&mut host.launches);
-            if let Piece::Item(index) = piece {
-                let caller = Some(Caller(ItemRef { file: self.file, index }));
-                launches.iter_mut().for_each(|launch| launch.caller = caller);
-            }
-            Rc::new(Run { launches, open: Open::of(host), failure: host.failure.take() })
-        });
-        Rc::clone(run)
+    fn run(&self, piece: Piece, options: Options) -> Arc<Run> {
+        let kept = self.runs.get((piece, options), Arc::default);
+        Arc::clone(kept.get_or_init(|| Arc::new(self.run_anew(piece, options))))
+    }
+
+    fn run_anew(&self, piece: Piece, options: Options) -> Run {
+        let mut host = self.host.borrow_mut();
+        host.begin(options);
+        self.run_in(&mut host, piece);
+        let mut launches = std::mem::take(&mut host.launches);
+        if let Piece::Item(index) = piece {
+            let caller = Some(Caller(ItemRef { file: self.file, index }));
+            launches.iter_mut().for_each(|launch| launch.caller = caller);
+        }
+        Run { launches, open: Open::of(&host), failure: host.failure.take() }
     }
 
     fn run_in(&self, host: &mut Host<'a>, piece: Piece) {
@@ -487,6 +495,14 @@ impl<'a> HostFile<'a> {
             }
             Piece::Launch(index) => host.observe(self.file, &self.module.launches[index as usize]),
         }
+    }
+}
+
+/// What the pieces of a file launch, which is kept where files never change.
+fn runs(sources: &dyn Sources, file: FileId) -> Arc<Runs> {
+    match sources.facts() {
+        Some(facts) => facts.runs.get(file, Arc::default),
+        None => Arc::default(),
     }
 }
 
