@@ -15,14 +15,15 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{Function, Inst, Opcode, Value};
 use crate::specialization::{Contents, KnownArg, KnownBuffer, KnownLaunch};
 
-/// Boxes that may be looked at for one access that writes.
-const WRITE_FUEL: u32 = 4_000;
+/// Of the boxes that all searches about a launch may look at, the part for one access that writes.
+const OF_WRITE: u32 = 6;
 
 /// Boxes that may be looked at for one that reads: masks that say how far to read are simple.
 const READ_FUEL: u32 = 200;
 
-/// Boxes that may be looked at for elements that one launch leaves untouched.
-const LAUNCH_FUEL: u32 = 6_000;
+/// Of the boxes that all searches about a launch may look at, the part for elements that it leaves
+/// untouched.
+const OF_LAUNCH: u32 = 4;
 
 /// An axis along which a launch may have too few programs or lanes.
 #[derive(Clone, Copy)]
@@ -69,10 +70,10 @@ pub(super) fn check<'s>(
         shared: others.flat_map(ids).collect(),
         grid,
         asked: axes_asked_for(func),
+        fuel: elements.allowed() / OF_LAUNCH,
         elements,
         accesses,
         longer: FxHashMap::default(),
-        fuel: LAUNCH_FUEL,
         pause,
     };
     // What is at an address that is not known may be any element.
@@ -202,14 +203,15 @@ impl Search<'_, '_> {
             buffer(self.func, self.launch, access.param)?;
         let size = *size;
         let (func, launch, pause) = (self.func, self.launch, self.pause);
+        let allowed = self.elements.allowed();
         let longer = self.longer.entry((variable, before)).or_insert_with(|| {
-            let mut elements = Elements::of_launch(func, launch, pause);
+            let mut elements = Elements::of_launch(func, launch, pause).within(allowed);
             elements.variable_term(variable, positions);
             let accesses = elements.accesses();
             (elements, accesses)
         });
         let is_load = func.insts[access.inst].opcode == Opcode::Load;
-        let most_boxes = if is_load { READ_FUEL } else { WRITE_FUEL };
+        let most_boxes = if is_load { READ_FUEL } else { allowed / OF_WRITE };
         let (wide, accesses) = (&mut longer.0, &longer.1);
         let further = wide.variable_term(variable, positions);
         let is_same = |wide: &&Access| (wide.inst, wide.param) == (access.inst, access.param);

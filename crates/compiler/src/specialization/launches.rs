@@ -57,29 +57,8 @@ impl<'a> HostCode<'a> {
             let called = from.called().leading_to(self.sources, &launching);
             for open_flags in [false, true] {
                 let options = Options { open_flags, ..Options::default() };
-                let pieces = from.pieces(kernel, &called, options);
-                let mut launches = from.launches(kernel, &pieces, options);
-                // Only what leaves something open is run again.
-                let again = |options: Options, leaves_open: &dyn Fn(&Run) -> bool| {
-                    let leaves_open = |piece: &&Piece| leaves_open(&from.run(**piece, options));
-                    pieces.iter().filter(leaves_open).copied().collect::<Vec<Piece>>()
-                };
-                let drawing = again(options, &|run| {
-                    run.open.drawn && of_kernel(&run.launches, kernel).any(is_vague)
-                });
-                if !drawing.is_empty() {
-                    let options = Options { drawn: true, ..options };
-                    take_drawn(&mut launches, from.launches(kernel, &drawing, options));
-                }
-                let joining = again(options, &|run| {
-                    run.open.joined && of_kernel(&run.launches, kernel).any(is_open)
-                });
-                if !joining.is_empty() {
-                    let options = Options { one_run: true, ..options };
-                    let examples = from.launches(kernel, &joining, options);
-                    launches.iter_mut().for_each(|launch| add_example(launch, &examples));
-                }
-                found.extend(launches.into_iter().map(|launch| (Origin::Launch, launch)));
+                let launches = from.shown(kernel, &called, options).into_iter();
+                found.extend(launches.map(|launch| (Origin::Launch, launch)));
                 // A launch that the defaults of the functions around it do not reach.
                 if !found.is_empty() {
                     break;
@@ -219,6 +198,18 @@ pub(super) struct Run {
     failure: Option<Failure>,
 }
 
+impl Run {
+    /// Whether a launch of `kernel` is open as random numbers were drawn.
+    fn depends_on_draws(&self, kernel: ItemRef) -> bool {
+        self.open.drawn && of_kernel(&self.launches, kernel).any(is_vague)
+    }
+
+    /// Whether a launch of `kernel` is open as branches left something unknown.
+    fn depends_on_branches(&self, kernel: ItemRef) -> bool {
+        self.open.joined && of_kernel(&self.launches, kernel).any(is_open)
+    }
+}
+
 /// What the pieces of a file launch, as far as they were run. That follows from the piece and from how it is
 /// run alone, so that it is the same whatever kernel is asked about first.
 pub(super) type Runs = Table<(Piece, Options), Arc<OnceLock<Arc<Run>>>>;
@@ -325,6 +316,28 @@ impl<'a> HostFile<'a> {
             .map(|(launch, _)| launch)
             .filter(|(_, launch)| !is_expected_to_fail(self.sources, self.file, launch.range))
             .collect()
+    }
+
+    /// The launches of `kernel` that the host code shows. Only what leaves a launch open is run again, with
+    /// numbers that are drawn and as one possible run.
+    fn shown(
+        &self,
+        kernel: ItemRef,
+        called: &FxHashSet<Name>,
+        options: Options,
+    ) -> Vec<ObservedLaunch> {
+        let pieces = self.pieces(kernel, called, options);
+        let mut launches = self.launches(kernel, &pieces, options);
+        let again = |leaves_open: fn(&Run, ItemRef) -> bool, options_then: Options| {
+            let mut pieces = pieces.clone();
+            pieces.retain(|piece| leaves_open(&self.run(*piece, options), kernel));
+            self.launches(kernel, &pieces, options_then)
+        };
+        let drawn = again(Run::depends_on_draws, Options { drawn: true, ..options });
+        take_drawn(&mut launches, drawn);
+        let examples = again(Run::depends_on_branches, Options { one_run: true, ..options });
+        launches.iter_mut().for_each(|launch| add_example(launch, &examples));
+        launches
     }
 
     /// What to run for the launches of `kernel`: the host code that launches it, names it, or mentions
