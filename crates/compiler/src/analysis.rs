@@ -204,7 +204,7 @@ fn accesses_of(
         let boxes = if number < searched { MAX_BOXES } else { FEW_BOXES };
         let mut here = grid::check(func, &needed, launch);
         if launch.grid.is_some() {
-            let mut elements = Elements::of_launch(func, launch, pause).within(boxes);
+            let mut elements = Elements::of_launch(func, launch, pause).searching(boxes);
             let accesses = elements.accesses();
             here.extend(bounds::check(func, launch, &mut elements, &accesses));
             let launches = (launch, &*spec.launches);
@@ -223,7 +223,7 @@ fn accesses_of(
         } else if !needed.counts
             && let Some(least) = launch.of_least_grid()
         {
-            let mut elements = Elements::of_launch(func, &least, pause).within(boxes);
+            let mut elements = Elements::of_launch(func, &least, pause).searching(boxes);
             let accesses = elements.accesses();
             here.extend(bounds::check(func, &least, &mut elements, &accesses));
             let races = race::check(func, &least, &mut elements, &accesses);

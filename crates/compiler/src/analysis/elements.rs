@@ -253,7 +253,7 @@ impl<'f> Elements<'f> {
     }
 
     /// The same, where searches may look at no more than so many boxes together.
-    pub(super) fn within(self, allowed: u32) -> Elements<'f> {
+    pub(super) fn searching(self, allowed: u32) -> Elements<'f> {
         Elements { allowed, boxes: Cell::new(allowed), ..self }
     }
 

@@ -205,7 +205,7 @@ impl Search<'_, '_> {
         let (func, launch, pause) = (self.func, self.launch, self.pause);
         let allowed = self.elements.allowed();
         let longer = self.longer.entry((variable, before)).or_insert_with(|| {
-            let mut elements = Elements::of_launch(func, launch, pause).within(allowed);
+            let mut elements = Elements::of_launch(func, launch, pause).searching(allowed);
             elements.variable_term(variable, positions);
             let accesses = elements.accesses();
             (elements, accesses)
