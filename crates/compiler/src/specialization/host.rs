@@ -101,7 +101,7 @@ use rebound::Rebound;
 pub(super) use views::{is_contiguous, is_expanded, strides};
 
 /// Expressions evaluated for one question; beyond, everything is unknown.
-const FUEL: u32 = 100_000;
+pub(super) const FUEL: u32 = 100_000;
 
 /// Calls and constants followed into each other.
 const MAX_DEPTH: u32 = 24;
@@ -271,9 +271,10 @@ impl<'a> Host<'a> {
     }
 
     /// Begins another question, as if there had been none before, in which what is open is taken as `options`
-    /// say. What follows from texts alone is kept.
-    pub(super) fn begin(&mut self, options: Options) {
+    /// say and `fuel` expressions are evaluated at most. What follows from texts alone is kept.
+    pub(super) fn begin(&mut self, options: Options, fuel: u32) {
         *self = Host {
+            fuel,
             tuned: std::mem::take(&mut self.tuned),
             writes: std::mem::take(&mut self.writes),
             rebound: std::mem::take(&mut self.rebound),

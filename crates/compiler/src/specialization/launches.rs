@@ -15,7 +15,7 @@ use super::Origin;
 use super::contents::Contents;
 use super::facts::Table;
 use super::host::value::{Tensor, Value};
-use super::host::{Failure, Host, ObservedLaunch, Options, is_integer};
+use super::host::{FUEL, Failure, Host, ObservedLaunch, Options, is_integer};
 use super::known::Caller;
 use crate::hir::{Expr, Item, ItemKind, Launch, MainBlock, Module, Name};
 use crate::project::launchers::{
@@ -27,6 +27,12 @@ use crate::project::{
     launching_item, never_runs, resolve_expr, resolve_item,
 };
 use crate::source::{FileId, FileRange, TextRange};
+
+/// Expressions evaluated together for all that a file runs by itself: where it has many tests, each gets less.
+const FILE_FUEL: u32 = 200_000;
+
+/// Expressions evaluated at least for each of them.
+const LEAST_FUEL: u32 = 8_000;
 
 /// Launches of one kernel as host code makes them, scenarios first: nothing of the kernel itself is
 /// in them but its parameters, and which of these it writes to.
@@ -229,6 +235,8 @@ struct HostFile<'a> {
     /// The names through which its code launches kernels.
     launchers: RefCell<FxHashMap<ItemRef, Rc<FxHashSet<Name>>>>,
     scenarios: OnceCell<Run>,
+    /// Expressions evaluated for each piece that runs by itself.
+    share: u32,
     /// What runs pieces.
     host: RefCell<Host<'a>>,
     runs: Arc<Runs>,
@@ -244,6 +252,7 @@ impl<'a> HostFile<'a> {
             called: OnceCell::default(),
             launchers: RefCell::default(),
             scenarios: OnceCell::default(),
+            share: share(&module),
             host: RefCell::new(Host::new(sources)),
             runs: runs(sources, file),
             sources,
@@ -477,9 +486,18 @@ impl<'a> HostFile<'a> {
         Arc::clone(kept.get_or_init(|| Arc::new(self.run_anew(piece, options))))
     }
 
+    /// Expressions evaluated for a piece at most.
+    fn fuel(&self, piece: Piece) -> u32 {
+        match piece {
+            Piece::Item(index) if runs_alone(self.item(index)) => self.share,
+            Piece::Program => self.share,
+            _ => FUEL,
+        }
+    }
+
     fn run_anew(&self, piece: Piece, options: Options) -> Run {
         let mut host = self.host.borrow_mut();
-        host.begin(options);
+        host.begin(options, self.fuel(piece));
         self.run_in(&mut host, piece);
         let mut launches = std::mem::take(&mut host.launches);
         if let Piece::Item(index) = piece {
@@ -509,6 +527,13 @@ impl<'a> HostFile<'a> {
             Piece::Launch(index) => host.observe(self.file, &self.module.launches[index as usize]),
         }
     }
+}
+
+/// Expressions evaluated for each piece of a module that runs by itself.
+fn share(module: &Module) -> u32 {
+    let alone = module.items.iter().filter(|item| runs_alone(item)).count();
+    let programs = usize::from(!module.mains.is_empty());
+    (FILE_FUEL / (alone + programs).max(1) as u32).clamp(LEAST_FUEL, FUEL)
 }
 
 /// What the pieces of a file launch, which is kept where files never change.

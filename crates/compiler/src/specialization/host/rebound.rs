@@ -42,28 +42,35 @@ pub(super) fn replaces(method: &str) -> bool {
 }
 
 /// The names of a file that functions bind which are not their own, or whose collections they change in
-/// place, each with the scope that it belongs to and whether it is bound.
-pub(super) type Rebound = FxHashMap<(Vec<Name>, Name), bool>;
+/// place, each with the scopes that it belongs to there and whether it is bound.
+pub(super) type Rebound = FxHashMap<Name, FxHashMap<Vec<Name>, bool>>;
 
 /// The names that functions of `file` bind for others, by `global` and `nonlocal`.
 fn rebound(sources: &dyn Sources, file: FileId) -> Rebound {
     let mut found = Rebound::default();
     let Some(module) = sources.module(file) else { return found };
-    for item in &module.items {
-        let ItemKind::Function(function) = &item.kind else { continue };
-        if !function.globals.is_empty() {
-            let is_global = |name: &&Name| function.globals.contains(name);
-            let globals = function.body.bound_names().filter(is_global);
-            found.extend(globals.map(|name| ((Vec::new(), name.clone()), true)));
-        }
+    let mut bind = |scope: Vec<Name>, name: &Name| {
+        found.entry(name.clone()).or_default().insert(scope, true);
+    };
+    let functions = || {
+        module.items.iter().filter_map(|item| match &item.kind {
+            ItemKind::Function(function) => Some((item, function)),
+            _ => None,
+        })
+    };
+    for (item, function) in functions() {
+        let is_global = |name: &&Name| function.globals.contains(name);
+        let globals = function.body.bound_names().filter(|_| !function.globals.is_empty());
+        globals.filter(is_global).for_each(|name| bind(Vec::new(), name));
         for scope in scopes_bound(item, function) {
-            let bound = function.body.bound_names();
-            found.extend(bound.map(|name| ((scope.clone(), name.clone()), true)));
+            function.body.bound_names().for_each(|name| bind(scope.clone(), name));
         }
+    }
+    for (item, function) in functions() {
         for name in &function.changes {
-            let around = (0..=item.scope.len()).map(|depth| item.scope[..depth].to_vec());
-            for scope in around {
-                found.entry((scope, name.clone())).or_default();
+            let scopes = found.entry(name.clone()).or_default();
+            for depth in 0..=item.scope.len() {
+                scopes.entry(item.scope[..depth].to_vec()).or_default();
             }
         }
     }
@@ -79,11 +86,16 @@ fn scopes_bound(item: &Item, function: &Function) -> Vec<Vec<Name>> {
 }
 
 impl Host<'_> {
-    /// Whether another function may bind `name` of `scope` at any time.
+    /// Whether another function may bind `name` of `scope` at any time, or change its collection.
     pub(super) fn is_rebound(&mut self, file: FileId, scope: &[Name], name: &Name) -> bool {
+        self.rebinding(file, scope, name).is_some()
+    }
+
+    /// Whether other functions bind `name` of `scope`; `None` where they do not change it either.
+    fn rebinding(&mut self, file: FileId, scope: &[Name], name: &Name) -> Option<bool> {
         let sources = self.sources;
         let names = self.rebound.entry(file).or_insert_with(|| Rc::new(rebound(sources, file)));
-        !names.is_empty() && names.contains_key(&(scope.to_vec(), name.clone()))
+        names.get(name)?.get(scope).copied()
     }
 
     /// What is known of a variable that held a value, as other functions may have bound or changed it since.
@@ -95,11 +107,7 @@ impl Host<'_> {
     ) -> Value {
         let is_kept = match value {
             // It is the same object whatever is in it.
-            Value::Object(_) => {
-                self.is_rebound(file, scope, name);
-                let at = (scope.to_vec(), name.clone());
-                self.rebound.get(&file).is_some_and(|names| names.get(&at) != Some(&true))
-            }
+            Value::Object(_) => self.rebinding(file, scope, name) != Some(true),
             _ => !self.is_rebound(file, scope, name),
         };
         if is_kept { value.clone() } else { value.degraded() }
