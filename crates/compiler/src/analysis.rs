@@ -9,6 +9,8 @@ use crate::project::Sources;
 use crate::source::FileRange;
 use crate::specialization::{Caller, LaunchSite, Specialization};
 
+mod across;
+mod allowed;
 mod arguments;
 pub mod axis;
 mod blame;
@@ -45,6 +47,7 @@ mod untouched;
 mod widen;
 mod written;
 
+pub use across::reconcile;
 pub use blame::blame;
 pub use compiled::{CompiledKernel, check_compiled};
 pub use executed::{Execute, Fault, Trial, TrialArg, TrialBuffer};
@@ -52,7 +55,6 @@ pub use failing::check_host;
 pub use launches::check_launches;
 pub use policy::{Lints, settle};
 pub use solve::Pause;
-pub use tuned::pass_over;
 
 /// Which launch a finding belongs to, and how it says so.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

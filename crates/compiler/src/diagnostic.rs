@@ -8,7 +8,7 @@ mod codes;
 mod suggest;
 
 pub use codes::{Code, CodeInfo};
-pub(crate) use suggest::{misspelled, suggest, suggest_in_any_case};
+pub(crate) use suggest::{misspelled, other_ending, suggest, suggest_in_any_case};
 
 /// How serious a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

@@ -42,8 +42,8 @@ pub use enumeration::{Also, Enumeration};
 pub(crate) use enumeration::{enumeration, is_member_name};
 pub(crate) use failing::{is_expected_to_fail, takes_exceptions};
 pub use kernels::{
-    Kernel, called_from_jit, callees, is_broken, jit_functions, kernel, kernel_head, kernels,
-    used_files, with_callees,
+    Kernel, called_from_jit, callees, concerns_kernels, is_broken, jit_functions, kernel,
+    kernel_head, kernels, used_files, with_callees,
 };
 pub(crate) use kernels::{
     in_class, is_entry, is_helper_of_others, is_method, launch_scope, launching_item, may_be_helper,

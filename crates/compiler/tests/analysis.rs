@@ -76,7 +76,7 @@ fn findings(sources: &MemorySources, file: FileId, text: &str, compile: bool) ->
                     .into_iter();
             proved.push(checked.map(|(found, at)| at.attach(found, sources)).collect::<Vec<_>>());
         }
-        analysis::pass_over(&specs.iter().collect::<Vec<_>>(), &mut proved);
+        analysis::reconcile(&specs.iter().collect::<Vec<_>>(), &mut proved);
         found.extend(proved.into_iter().flatten());
     }
     let module = sources.module(file).expect("the file was added");

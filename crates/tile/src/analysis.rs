@@ -29,7 +29,7 @@ pub(crate) struct Found {
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// Names of the file's kernels, in source order.
     pub(crate) kernels: Vec<String>,
-    /// Whether the file has functions of kernels, or is broken and looks as if it had.
+    /// Whether the file [concerns kernels](project::concerns_kernels), or is broken and looks as if it did.
     pub(crate) is_about_kernels: bool,
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn check(
 ) -> Found {
     let Some(source) = workspace.file(file) else { return Found::default() };
     let mut diagnostics = source.syntax_errors().to_vec();
-    let is_about_kernels = !project::jit_functions(workspace, file).is_empty()
+    let is_about_kernels = project::concerns_kernels(workspace, file)
         || (!diagnostics.is_empty() && source.text.contains("triton.jit"));
     for kernel in options.rules.infer_file(workspace, file).kernels {
         diagnostics.extend(kernel.diagnostics);
@@ -71,7 +71,7 @@ pub(crate) fn check(
             known.push(spec);
             proved.push(found.map(|(found, at)| at.attach(found, workspace)).collect::<Vec<_>>());
         }
-        analysis::pass_over(&known, &mut proved);
+        analysis::reconcile(&known, &mut proved);
         diagnostics.extend(proved.into_iter().flatten());
         kernels.push(item.name.to_string());
     }

@@ -38,7 +38,7 @@ struct Summary {
 struct Job {
     path: PathBuf,
     kernel: Option<String>,
-    /// Found on a walk rather than named: a file without functions of kernels is passed over.
+    /// Found on a walk rather than named: a file that does not concern kernels is passed over.
     walked: bool,
 }
 

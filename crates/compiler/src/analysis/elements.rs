@@ -171,6 +171,10 @@ pub struct Elements<'f> {
     extremes: FxHashMap<Value, Vec<Extreme>>,
     /// What holds of numbers with which others were compared.
     facts: Vec<Cond>,
+    /// That nothing is left over where one argument is divided by another, which is no greater.
+    quotients: Vec<Cond>,
+    /// Whether points are looked for that [any launch has](Elements::expect_usual_launches).
+    usual: bool,
     /// Values behind unknown terms.
     unknowns: FxHashMap<Linear, Value>,
     /// Terms that stand for a loop's carried value while its step is worked out.
@@ -236,6 +240,8 @@ impl<'f> Elements<'f> {
             written: OnceCell::new(),
             extremes: extremes(func),
             facts: Vec::new(),
+            quotients: Vec::new(),
+            usual: false,
             unknowns: FxHashMap::default(),
             carried: Vec::new(),
             wraps: FxHashMap::default(),
@@ -276,19 +282,37 @@ impl<'f> Elements<'f> {
     /// As [`Elements::search`], for variables within `ranges`.
     pub(super) fn search_within(
         &self,
-        ranges: Vec<Interval>,
+        mut ranges: Vec<Interval>,
         conds: &[Cond],
         fuel: &mut u32,
     ) -> Outcome {
+        let expected = self.expected(&mut ranges);
         let left = self.boxes.get();
         let share = left.min(*fuel);
         let mut unused = share;
-        let conds = [conds, &self.facts].concat();
+        let conds = [conds, &self.facts, expected].concat();
         let outcome = search(&self.terms, ranges, &conds, &mut unused, self.pause);
         let used = share - unused;
         *fuel -= used;
         self.boxes.set(left - used);
         outcome
+    }
+
+    /// Where nothing is known of the launch: whether from here on points are looked for that no launch
+    /// can leave out. These are of the first program, and arguments that are divided by others leave
+    /// nothing over there, as host code sees to.
+    pub(super) fn expect_usual_launches(&mut self, expect: bool) {
+        self.usual = expect && self.launch.is_none();
+    }
+
+    /// Narrows `ranges` to what [is expected](Elements::expect_usual_launches), and says what more is.
+    fn expected(&self, ranges: &mut [Interval]) -> &[Cond] {
+        if !self.usual {
+            return &[];
+        }
+        let programs = (0..3).filter_map(|axis| self.variable(Variable::Program(axis)));
+        programs.for_each(|program| ranges[program.0 as usize] = Interval::new(0, 0));
+        &self.quotients
     }
 
     /// Lets others go on, in work that may take a while.

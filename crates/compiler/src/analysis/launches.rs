@@ -59,8 +59,8 @@ const NUMPY_ROUNDING: &[&str] = &["ceil", "floor", "rint", "trunc"];
 /// The most axes that a grid has.
 const MAX_RANK: usize = 3;
 
-/// Findings about the launches in `file`, calls that should be launches, and the decorators of its
-/// kernels.
+/// Findings about the launches in `file`, calls that should be launches, the decorators of its kernels, and
+/// comments that switch findings off.
 pub fn check_launches(sources: &dyn Sources, file: FileId) -> Vec<Diagnostic> {
     let Some(module) = sources.module(file) else { return Vec::new() };
     let mut found = Vec::new();
@@ -84,6 +84,7 @@ pub fn check_launches(sources: &dyn Sources, file: FileId) -> Vec<Diagnostic> {
     found.extend(calls::check(sources, file, &module));
     found.extend(names::check(sources, file, &module));
     found.extend(scenarios::check(sources, file, &module));
+    found.extend(super::allowed::check(file, &module));
     found.extend(tuners::check(sources, file, &module));
     for at in crate::project::kernels(sources, file) {
         found.extend(

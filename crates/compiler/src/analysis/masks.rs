@@ -70,6 +70,7 @@ pub(super) fn check(
             }
         }
     } else {
+        elements.expect_usual_launches(true);
         found.extend(undefined_lanes(
             &shared,
             &mut elements,
@@ -77,6 +78,7 @@ pub(super) fn check(
             unfilled(&shared).collect(),
         ));
         found.extend(counted::check(&shared, &mut elements, &reached));
+        elements.expect_usual_launches(false);
     }
     found.extend(always_true(&shared, &mut elements, &reached));
     found.extend(first_block::check(&shared, launches, pause));
@@ -97,6 +99,7 @@ pub(super) fn check_any_grid(func: &Function, pause: Pause<'_>) -> Vec<Diagnosti
     let loads: Vec<Inst> = unfilled(&shared).filter(combined).collect();
     let mut elements = Elements::of_any_launch(&shared, pause);
     let reached = reached(&shared, &mut elements);
+    elements.expect_usual_launches(true);
     found.extend(undefined_lanes(&shared, &mut elements, &reached, loads));
     found
 }

@@ -25,6 +25,12 @@ pub(super) fn misuse_text(misuse: &Misuse) -> String {
         Misuse::NoOperands { symbol, classes: [a, b] } => {
             format!("`{symbol}` takes no `{a}` beside `{b}`")
         }
+        Misuse::ArgumentCount { function, takes: 1, given } => {
+            format!("`{function}` takes 1 argument, not {given}")
+        }
+        Misuse::ArgumentCount { function, takes, given } => {
+            format!("`{function}` takes {takes} arguments, not {given}")
+        }
         Misuse::NoBits { symbol, dtype } => format!("`{symbol}` takes integers, not `{dtype}`"),
         Misuse::NoOperator(symbol) => format!("`{symbol}` takes no `None` beside a number"),
         Misuse::Sizes(misfit) => misfit_text(misfit),
@@ -84,6 +90,7 @@ pub(super) fn instead(misuse: &Misuse) -> Option<String> {
         | Misuse::NoMemberOf { .. }
         | Misuse::NoOperator(_)
         | Misuse::NoOperands { .. }
+        | Misuse::ArgumentCount { .. }
         | Misuse::Sizes(_) => None,
         Misuse::NoBits { .. } => Some("convert it to a type of integers first".to_owned()),
         Misuse::NoSizes { size, .. } => Some(format!("a tuple of one element: `({size},)`")),

@@ -10,9 +10,8 @@ use super::report;
 use super::solve::Outcome;
 use super::terms::Domain;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::hir::Name;
 use crate::ir::{AtomicOp, Attrs, Function, Opcode, Value};
-use crate::specialization::{ArgSpec, Contents, KnownLaunch, Specialization};
+use crate::specialization::{Contents, KnownLaunch, Specialization};
 
 /// Boxes that may be looked at for one access.
 const FUEL: u32 = 1_000;
@@ -91,40 +90,4 @@ fn reduces(func: &Function, value: Value) -> bool {
     computing.into_iter().any(|value| {
         func.def(value).is_some_and(|data| matches!(data.opcode, Opcode::Reduce | Opcode::Scan))
     })
-}
-
-/// Drops failed assertions of configurations that Triton's tuner passes over, because another
-/// configuration of the same launch keeps them. `found[i]` is what was found under `specs[i]`, all
-/// of them of one kernel.
-pub fn pass_over(specs: &[&Specialization], found: &mut [Vec<Diagnostic>]) {
-    let fails = |found: &Vec<Diagnostic>| found.iter().any(|it| it.code == Code::StaticAssert);
-    let kept: Vec<&Specialization> = specs
-        .iter()
-        .zip(&*found)
-        .filter(|(spec, found)| spec.config.is_some() && !fails(found))
-        .map(|(spec, _)| *spec)
-        .collect();
-    for (spec, found) in specs.iter().zip(found) {
-        if spec.config.is_some() && kept.iter().any(|kept| share_a_launch(kept, spec)) {
-            found.retain(|finding| finding.code != Code::StaticAssert);
-        }
-    }
-}
-
-/// True for configurations of one launch, which a tuner chooses from.
-fn share_a_launch(a: &Specialization, b: &Specialization) -> bool {
-    let follows = |name: &Name| {
-        let mut configs = [a, b].into_iter().filter_map(|spec| spec.config.as_ref());
-        configs.any(|config| config.sets.contains(name))
-    };
-    // A hook gives descriptors the blocks of the configuration.
-    let is_descriptor = |arg: &ArgSpec| matches!(arg, ArgSpec::Runtime { signature, .. } if signature.starts_with("tensordesc"));
-    let mut given = a.args.iter().filter(|(name, arg)| !follows(name) && !is_descriptor(arg));
-    // The same place launches with other arguments as well.
-    if !given.all(|(name, arg)| b.args.get(name) == Some(arg)) {
-        return false;
-    }
-    let mut of_a = a.launches.iter().map(|launch| launch.site);
-    a.launches.is_empty() && b.launches.is_empty()
-        || of_a.any(|site| b.launches.iter().any(|launch| launch.site == site))
 }

@@ -317,6 +317,8 @@ codes! {
         include_str!("explain/name-unused.md");
     Deprecated = "name/deprecated", Hint, "a member of the language that should not be used any more (in editors)",
         include_str!("explain/name-deprecated.md");
+    UnknownCode = "name/unknown-code", Warning, "an `allow` comment that names no code",
+        include_str!("explain/name-unknown-code.md");
     NoKernel = "name/no-kernel", Error, "a kernel that the file does not define",
         include_str!("explain/name-no-kernel.md");
 }

@@ -61,6 +61,24 @@ pub(crate) fn misspelled<'n>(
     found.map(|(.., candidate)| candidate)
 }
 
+/// The candidate that `name` is but for its last word: `empty_like` for `empty_as`, where `empty` is one as well.
+pub(crate) fn other_ending<'n>(
+    name: &str,
+    candidates: impl IntoIterator<Item = &'n str> + Clone,
+) -> Option<&'n str> {
+    let (stem, word) = name.rsplit_once('_').filter(|(_, word)| word.len() > 1)?;
+    let is_stem = candidates.clone().into_iter().any(|candidate| candidate == stem);
+    let ends = |candidate: &&str| {
+        let word = candidate.strip_prefix(stem).and_then(|end| end.strip_prefix('_'));
+        word.is_some_and(|word| !word.is_empty() && !word.contains('_'))
+    };
+    let found = candidates.into_iter().filter(ends).map(|candidate| {
+        let far = strsim::damerau_levenshtein(word, &candidate[stem.len() + 1..]);
+        (far, candidate)
+    });
+    found.min().filter(|_| is_stem).map(|(_, candidate)| candidate)
+}
+
 /// Which letters a name has, as bits: names that differ in many of them are far apart, which takes
 /// long to find out otherwise.
 fn letters(name: &str) -> u64 {
@@ -80,6 +98,15 @@ mod tests {
         assert_eq!(misspelled("strid", known), Some("stride"));
         assert_eq!(misspelled("stride", known), None);
         assert_eq!(misspelled("shape", known), None);
+    }
+
+    #[test]
+    fn a_last_word_is_meant_that_others_of_the_stem_have() {
+        let known = ["empty", "empty_like", "empty_strided", "index_copy", "view"];
+        assert_eq!(other_ending("empty_as", known), Some("empty_like"));
+        assert_eq!(other_ending("index_put", known), None);
+        assert_eq!(other_ending("view_as", known), None);
+        assert_eq!(other_ending("empty_", known), None);
     }
 
     #[test]

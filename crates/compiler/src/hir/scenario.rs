@@ -55,6 +55,8 @@ pub struct Allow {
     pub range: TextRange,
     /// `family/name` or `family`.
     pub code: Arc<str>,
+    /// Where the code stands.
+    pub code_range: TextRange,
     /// True when code stands before it on its line.
     pub trailing: bool,
 }

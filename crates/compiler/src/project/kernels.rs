@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::launchers::called_hosts;
 use super::{
     Decorator, ItemRef, Resolution, Scope, Sources, decorators, function, head, is_jit, item,
-    resolve_expr,
+    paths, resolve_expr,
 };
 use crate::hir::{
     Arg, BinaryOp, Body, Class, Expr, ExprId, Function, Item, ItemKind, Launch, Literal, Module,
@@ -276,6 +276,28 @@ pub(crate) fn launching_item(module: &Module, launch: &Launch) -> Option<u32> {
         matches!(item.kind, ItemKind::Function(_)) && item.range.contains_range(launch.range)
     };
     module.items.iter().rposition(holds).map(|index| index as u32)
+}
+
+/// True for files that users want to hear about: `.tile` files, and those with jit functions, launches or
+/// scenarios, those that import Triton, and what runs by itself and calls functions that launch kernels.
+pub fn concerns_kernels(sources: &dyn Sources, file: FileId) -> bool {
+    let module = sources.module(file).unwrap_or_default();
+    paths::is_tile(&sources.path(file))
+        || !module.scenarios.is_empty()
+        || imports_triton(&module)
+        || !jit_functions(sources, file).is_empty()
+        || !used_files(sources, file).is_empty()
+}
+
+fn imports_triton(module: &Module) -> bool {
+    module.items.iter().any(|item| {
+        let path = match &item.kind {
+            ItemKind::Import { path } => path,
+            ItemKind::ImportFrom { level: 0, path, .. } => path,
+            _ => return false,
+        };
+        path.first().is_some_and(|first| &**first == "triton")
+    })
 }
 
 /// The files other than `file` whose kernels host code in `file` launches, and whose helpers its

@@ -46,7 +46,7 @@ pub(crate) fn exact_diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic
             known.push(specs[index]);
             proved.push(placed.collect::<Vec<_>>());
         }
-        analysis::pass_over(&known, &mut proved);
+        analysis::reconcile(&known, &mut proved);
         found.extend(proved.into_iter().flatten());
     }
     found

@@ -326,6 +326,9 @@ impl Elements<'_> {
                     return self.unknown(value, index);
                 };
                 let (a, b) = linear(self);
+                if op == Operation::Div && self.launch.is_none() && self.divides_arguments(data) {
+                    self.note_quotient(&a, &b);
+                }
                 let negative = self.terms.range(&a).lo < 0 || self.terms.range(&b).lo < 0;
                 (!unsigned || !negative).then(|| self.bitwise_or(op, &a, &b))
             }
@@ -334,6 +337,21 @@ impl Elements<'_> {
             Some(term) => Element::Int(self.fit(value, &term)),
             None => self.unknown(value, index),
         }
+    }
+
+    /// Notes that `b` divides `a`, which is no less.
+    fn note_quotient(&mut self, a: &Linear, b: &Linear) {
+        let quotient = self.terms.binary(Operation::Div, a, b);
+        let rest = self.terms.binary(Operation::Rem, a, b);
+        let some = self.terms.at_most(&Linear::constant(1), &quotient);
+        let none = self.terms.equal(&rest, &Linear::default());
+        self.quotients.extend([some, none]);
+    }
+
+    /// Whether both operands are what the kernel is given.
+    fn divides_arguments(&self, data: &InstData) -> bool {
+        let args = &self.func.regions[self.func.body].args;
+        args.contains(&data.operand(0)) && args.contains(&data.operand(1))
     }
 
     /// `a op b`; a mask of low bits is a remainder.

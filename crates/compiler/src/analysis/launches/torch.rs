@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::keyword_args;
 use super::pieces::{Host, Piece};
 use crate::builtins::{TORCH, torch};
-use crate::diagnostic::{Code, Diagnostic, Severity, misspelled};
+use crate::diagnostic::{Code, Diagnostic, Severity, misspelled, other_ending};
 use crate::hir::{Arg, ArgKind, Body, Expr, ExprId, Name, Param, Stmt};
 use crate::project::Resolution;
 use crate::source::TextRange;
@@ -239,7 +239,8 @@ impl Asks<'_> {
         if members.contains(&**attr) || torch::may_be_there(attr) || self.host.sets(attr) {
             return None;
         }
-        let best = misspelled(attr, members.iter().copied())?;
+        let members = members.iter().copied();
+        let best = misspelled(attr, members.clone()).or_else(|| other_ending(attr, members))?;
         let message = match owner.as_str() {
             "a tensor" => format!("a tensor has no attribute `{attr}`"),
             owner => format!("`{owner}` has no member `{attr}`"),

@@ -42,8 +42,9 @@ fn add_allow(parse: &Parse, line: Node<'_>, allow: Node<'_>, module: &mut Module
     let line_start = text[..line.start_byte()].rfind('\n').map_or(0, |at| at + 1);
     let trailing = !text[line_start..line.start_byte()].trim().is_empty();
     for code in field_parts(allow, Field::Code) {
-        let code = Arc::from(text.get(code.range().as_usize()).unwrap_or_default());
-        module.allows.push(Allow { range: line.range(), code, trailing });
+        let code_range = code.range();
+        let code = Arc::from(text.get(code_range.as_usize()).unwrap_or_default());
+        module.allows.push(Allow { range: line.range(), code, code_range, trailing });
     }
 }
 

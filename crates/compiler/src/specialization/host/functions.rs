@@ -94,9 +94,7 @@ impl Host<'_> {
         {
             return result;
         }
-        let entry = |(name, value): &(Option<Name>, Value)| (name.clone(), other_tensor(value));
-        let handed_on: Vec<_> = args.iter().map(entry).collect();
-        self.call_undecorated(at, &function, &handed_on)
+        self.call_handed_on(at, &function, args)
     }
 
     /// Calls a function that stands in another one, whose variables it sees.
@@ -293,13 +291,5 @@ fn annotated(function: &Function, param: &Param) -> Value {
         },
         Expr::Attribute { attr, .. } if &**attr == "Tensor" => Value::tensor(None),
         _ => Value::Unknown,
-    }
-}
-
-/// What is known of an argument that may be replaced on the way: of a tensor, its dtype.
-fn other_tensor(value: &Value) -> Value {
-    match value {
-        Value::Tensor(tensor) => Value::tensor(tensor.dtype.as_deref()),
-        value => value.clone(),
     }
 }

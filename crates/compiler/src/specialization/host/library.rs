@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::arguments::Args;
 use super::dtype::{element_size, is_complex, is_float, number_dtype, with_number};
-use super::misuse::Misuse;
+use super::misuse::{self, Misuse};
 use super::number::as_number;
 use super::value::{Callable, Tensor, Tuner, TunerKind, Value};
 use super::{
@@ -301,6 +301,10 @@ fn extremum(name: &str, args: &[&Value]) -> Value {
     let Some((first, rest)) = values.split_first() else { return Value::Unknown };
     let mut best = first.clone();
     for value in rest {
+        let order = if name == "min" { CompareOp::Lt } else { CompareOp::Gt };
+        if let Some(raised) = misuse::no_order(order.symbol(), value, &best) {
+            return raised;
+        }
         let wanted = match operators::compare(CompareOp::Lt, value, &best) {
             Some(less) => less == (name == "min"),
             None => {
@@ -709,8 +713,16 @@ fn product(args: &Args<'_>) -> Option<Vec<Value>> {
     Some(rows.into_iter().map(Value::Tuple).collect())
 }
 
+/// Functions of the triton package that take so many arguments: as a path, and as users call them.
+const COUNTED: &[(&str, &str, usize)] =
+    &[("cdiv", "triton.cdiv", 2), ("next_power_of_2", "triton.next_power_of_2", 1)];
+
 /// A function of the triton package.
 pub(super) fn triton_call(path: &str, args: &Args<'_>) -> Value {
+    let (counted, given) = (COUNTED.iter().find(|(name, ..)| *name == path), args.0.len());
+    if let Some(&(_, function, takes)) = counted.filter(|(.., takes)| *takes != given) {
+        return Value::Raises(Misuse::ArgumentCount { function, takes, given });
+    }
     match path {
         "cdiv" | "language.cdiv" => match (args.get(0, "x"), args.get(1, "y")) {
             (Some(x), Some(y)) => {
@@ -724,8 +736,11 @@ pub(super) fn triton_call(path: &str, args: &Args<'_>) -> Value {
         "next_power_of_2" => match args.get(0, "n") {
             Some(Value::Int(Some(n))) => Value::Int(next_power_of_2(*n)),
             Some(Value::Int(None)) => Value::Int(None),
-            Some(raised @ Value::Raises(_)) => raised.clone(),
-            _ => Value::Unknown,
+            Some(n) => match operators::binary(BinaryOp::Sub, n, &Value::Int(Some(1))) {
+                raised @ Value::Raises(_) => raised,
+                _ => Value::Unknown,
+            },
+            None => Value::Unknown,
         },
         // Tests of Triton ask what they run on: what is compiled here is for NVIDIA.
         "_internal_testing.is_cuda" => Value::Bool(Some(true)),

@@ -71,6 +71,15 @@ pub enum Misuse {
         /// The classes of both sides.
         classes: [&'static str; 2],
     },
+    /// A function that is given more or fewer arguments than it takes.
+    ArgumentCount {
+        /// The function.
+        function: &'static str,
+        /// How many it takes.
+        takes: usize,
+        /// How many it is given.
+        given: usize,
+    },
     /// An operator on bits, of a tensor of floats.
     NoBits {
         /// The operator.
@@ -170,13 +179,28 @@ pub(super) fn with_none(symbol: &'static str, left: &Value, right: &Value) -> Op
 pub(super) fn no_operator(op: BinaryOp, left: &Value, right: &Value) -> Option<Value> {
     let symbol = op.symbol();
     if let (Some(a), Some(b)) = (class(left), class(right)) {
-        let is_number = |class| matches!(class, "int" | "float");
         let repeats = op == BinaryOp::Mul && "int" == if is_number(a) { a } else { b };
         let formats = op == BinaryOp::Mod && a == "str";
         let fits = repeats || formats || is_number(a) == is_number(b);
         return (!fits).then_some(Value::Raises(Misuse::NoOperands { symbol, classes: [a, b] }));
     }
     None
+}
+
+/// What an order between a tuple, list or string and a number gives: an exception.
+pub(super) fn no_order(symbol: &'static str, left: &Value, right: &Value) -> Option<Value> {
+    let classes = [class(left)?, class(right)?];
+    let [a, b] = classes.map(is_number);
+    (a != b).then_some(Value::Raises(Misuse::NoOperands { symbol, classes }))
+}
+
+/// Whether one of two values is a number and the other a collection or a string: they are never equal.
+pub(super) fn are_unlike(left: &Value, right: &Value) -> bool {
+    no_order("==", left, right).is_some()
+}
+
+fn is_number(class: &str) -> bool {
+    matches!(class, "int" | "float")
 }
 
 /// What an operator on bits gives for a tensor of this type: of floats, an exception.

@@ -211,7 +211,11 @@ pub(super) fn unary(op: UnaryOp, operand: &Value) -> Value {
 /// numbers.
 pub(super) fn compared(op: CompareOp, left: &Value, right: &Value) -> Option<Value> {
     let orders = matches!(op, CompareOp::Lt | CompareOp::Le | CompareOp::Gt | CompareOp::Ge);
-    if orders && let Some(raised) = misuse::with_none(op.symbol(), left, right) {
+    let refused = || {
+        let none = misuse::with_none(op.symbol(), left, right);
+        none.or_else(|| misuse::no_order(op.symbol(), left, right))
+    };
+    if orders && let Some(raised) = refused() {
         return Some(raised);
     }
     let elementwise =
@@ -315,6 +319,7 @@ fn same(left: &Value, right: &Value) -> Option<bool> {
             signature::same_empty(left, right)
         }
         (Value::Named(a), Value::Named(b)) => Some(a == b),
+        (left, right) if misuse::are_unlike(left, right) => Some(false),
         (left, right) => Some(as_number(left)?.float()? == as_number(right)?.float()?),
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::value::{Callable, Value};
 use super::{Frame, Host};
-use crate::hir::{Function, Name};
+use crate::hir::{Function, Name, ParamKind};
 use crate::project::{
     ItemRef, Resolution, Scope, callee, class, function, item, resolve_expr, resolve_item,
 };
@@ -76,6 +76,24 @@ impl Host<'_> {
         let scope = item(self.sources, at)?.scope;
         let variables = self.parameters(at.file, &scope, function, args);
         Some((self.frame_of(at.file, &scope, function, variables), scope))
+    }
+
+    /// Calls a function whose decorators are not followed. They hand on what has a name as a rule, tensors
+    /// perhaps as others, but may take apart the rest.
+    pub(super) fn call_handed_on(
+        &mut self,
+        at: ItemRef,
+        function: &Arc<Function>,
+        args: &[(Option<Name>, Value)],
+    ) -> Value {
+        let Some(item) = item(self.sources, at) else { return Value::Unknown };
+        let args: Vec<_> =
+            args.iter().map(|(name, value)| (name.clone(), other_tensor(value))).collect();
+        let mut variables = self.parameters(at.file, &item.scope, function, &args);
+        let rest = function.params.iter().filter(|param| param.kind == ParamKind::VarArgs);
+        variables.extend(rest.map(|param| (param.name.clone(), Value::Unknown)));
+        let frame = self.frame_of(at.file, &item.scope, function, variables);
+        self.body_of(frame, function)
     }
 
     /// Calls a function as what its decorators make of it does: these have been followed.
@@ -150,4 +168,12 @@ const TRANSPARENT: &[&str] = &["abc", "functools", "torch", "typing"];
 /// Whether a decorator may hand on other arguments to a function than it gets.
 fn is_wrapper_of(found: &Resolution) -> bool {
     matches!(found, Resolution::Function(_) | Resolution::Class(_) | Resolution::Unknown)
+}
+
+/// What is known of an argument that may be replaced on the way: of a tensor, its dtype.
+fn other_tensor(value: &Value) -> Value {
+    match value {
+        Value::Tensor(tensor) => Value::tensor(tensor.dtype.as_deref()),
+        value => value.clone(),
+    }
 }
