@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::launchers::{Mentions, decorated_by, launchers, outermost};
+use super::launchers::{Mentions, decorated_by, launchers, mentions, outermost};
 use super::{ItemRef, Resolution, Sources, item, resolve_item};
 use crate::hir::{Body, Expr, ExprId, Item, ItemKind, Module, Name, Stmt};
 use crate::source::FileId;
@@ -45,7 +45,7 @@ impl Ways {
     pub fn of(sources: &dyn Sources, file: FileId) -> Ways {
         let module = sources.module(file).unwrap_or_default();
         let imports = imports(sources, file);
-        let mentions = Mentions::of(sources, file);
+        let mentions = mentions(sources, file);
         let (routes, leading) = routes(sources, (file, &module), &imports, &mentions);
         Ways {
             routes,

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 
+use super::host::Rebound;
 use super::launches::Runs;
 use super::usage::Use;
 use crate::project::launchers::{Called, Mentions};
@@ -38,6 +39,8 @@ pub struct Facts {
     pub(super) items: Table<FileId, Arc<[Resolution]>>,
     /// What each launch in a file launches.
     pub(super) launched: Table<FileId, Arc<[Resolution]>>,
+    /// Its names that functions bind which are not their own.
+    pub(super) rebound: Table<FileId, Arc<Rebound>>,
     /// What its pieces launch when they run.
     pub(super) runs: Table<FileId, Arc<Runs>>,
 }

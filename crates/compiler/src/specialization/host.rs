@@ -5,7 +5,6 @@
 //! strides. Nothing outside the text is consulted and nothing is executed; what is not shown is
 //! [`Value::Unknown`]. It serves autotune configurations, heuristics, launches and scenarios.
 
-use std::rc::Rc;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -97,7 +96,7 @@ pub(super) use frame::Variables;
 use frame::{Code, Frame};
 pub(super) use launch::ObservedLaunch;
 use memory::Parts;
-use rebound::Rebound;
+pub(super) use rebound::Rebound;
 pub(super) use views::{is_contiguous, is_expanded, strides};
 
 /// Expressions evaluated for one question; beyond, everything is unknown.
@@ -181,7 +180,7 @@ pub(super) struct Host<'a> {
     /// By kernel, which of its arguments it may write to.
     writes: FxHashMap<ItemRef, Arc<[bool]>>,
     /// Names by file that may be bound at any time.
-    rebound: FxHashMap<FileId, Rc<Rebound>>,
+    rebound: FxHashMap<FileId, Arc<Rebound>>,
     /// Collections among its arguments that the last function called changed, and what they are now.
     changed: Vec<(Value, Value)>,
     /// What may keep the running code from running.

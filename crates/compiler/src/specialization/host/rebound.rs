@@ -1,7 +1,7 @@
 //! What changes behind a name: names that other functions bind again, and tensors whose memory
 //! or shape is replaced in place.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -43,7 +43,7 @@ pub(super) fn replaces(method: &str) -> bool {
 
 /// The names of a file that functions bind which are not their own, or whose collections they change in
 /// place, each with the scopes that it belongs to there and whether it is bound.
-pub(super) type Rebound = FxHashMap<Name, FxHashMap<Vec<Name>, bool>>;
+pub(in crate::specialization) type Rebound = FxHashMap<Name, FxHashMap<Vec<Name>, bool>>;
 
 /// The names that functions of `file` bind for others, by `global` and `nonlocal`.
 fn rebound(sources: &dyn Sources, file: FileId) -> Rebound {
@@ -59,9 +59,11 @@ fn rebound(sources: &dyn Sources, file: FileId) -> Rebound {
         })
     };
     for (item, function) in functions() {
-        let is_global = |name: &&Name| function.globals.contains(name);
-        let globals = function.body.bound_names().filter(|_| !function.globals.is_empty());
-        globals.filter(is_global).for_each(|name| bind(Vec::new(), name));
+        if !function.globals.is_empty() {
+            let globals =
+                function.body.bound_names().filter(|name| function.globals.contains(name));
+            globals.for_each(|name| bind(Vec::new(), name));
+        }
         for scope in scopes_bound(item, function) {
             function.body.bound_names().for_each(|name| bind(scope.clone(), name));
         }
@@ -94,7 +96,11 @@ impl Host<'_> {
     /// Whether other functions bind `name` of `scope`; `None` where they do not change it either.
     fn rebinding(&mut self, file: FileId, scope: &[Name], name: &Name) -> Option<bool> {
         let sources = self.sources;
-        let names = self.rebound.entry(file).or_insert_with(|| Rc::new(rebound(sources, file)));
+        let find = || Arc::new(rebound(sources, file));
+        let names = self.rebound.entry(file).or_insert_with(|| match sources.facts() {
+            Some(facts) => facts.rebound.get(file, find),
+            None => find(),
+        });
         names.get(name)?.get(scope).copied()
     }
 
