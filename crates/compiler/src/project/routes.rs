@@ -2,6 +2,8 @@
 //! what these call in turn, as a test calls a module's method, which calls an operation, which launches
 //! a kernel in a third file.
 
+use std::collections::VecDeque;
+
 use rustc_hash::FxHashSet;
 
 use super::Sources;
@@ -10,8 +12,9 @@ use super::ways::{Place, is_import, is_of_environment, ways};
 use crate::hir::Name;
 use crate::source::FileId;
 
-/// Files that are gone through from one on.
-const MAX_FILES: usize = 256;
+/// Files that are gone through from one on, the nearest first: all of a small project, and of a large one those
+/// around.
+const MAX_FILES: usize = 64;
 
 /// The functions and classes that host code comes to which begins with those at `from`, as far as names
 /// tell, and those `registered` in a file by others that it comes to.
@@ -20,10 +23,10 @@ pub(crate) fn reached(
     from: Vec<Place>,
     registered: &[(Place, FileId)],
 ) -> FxHashSet<Place> {
-    let mut open = from;
+    let mut open = VecDeque::from(from);
     let mut found = FxHashSet::default();
     let mut files = FxHashSet::default();
-    while let Some(place) = open.pop() {
+    while let Some(place) = open.pop_front() {
         if found.contains(&place) || (!files.contains(&place.0) && files.len() == MAX_FILES) {
             continue;
         }
