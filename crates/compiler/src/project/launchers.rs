@@ -120,7 +120,7 @@ fn registering(module: &Module) -> FxHashMap<Name, Vec<Name>> {
 }
 
 /// The names that the decorators of a function or class at the top of a module begin with.
-pub(crate) fn decorated_by(item: &Item) -> Vec<&Name> {
+pub(super) fn decorated_by(item: &Item) -> Vec<&Name> {
     let (body, decorators) = match &item.kind {
         ItemKind::Function(function) => (&function.body, &function.decorators),
         ItemKind::Class(class) => (&class.body, &class.decorators),

@@ -3,6 +3,7 @@
 //! a kernel in a third file.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
@@ -61,18 +62,26 @@ pub fn calling_names(
 /// The functions and classes that decorators of other files register there, in the files that `file`
 /// imports, each with that file.
 pub(super) fn registered_for(sources: &dyn Sources, file: FileId) -> Vec<(Place, FileId)> {
-    let files = imported_files(sources, file).into_iter();
-    let of_file = |file| {
-        let ways = ways(sources, file);
+    let files = imported_files(sources, file);
+    let of_file = |file: &FileId| {
+        let ways = ways(sources, *file);
         let registered = ways.registered.iter();
-        registered.map(|(name, with)| ((file, name.clone()), *with)).collect::<Vec<_>>()
+        registered.map(|(name, with)| ((*file, name.clone()), *with)).collect::<Vec<_>>()
     };
-    files.flat_map(of_file).collect()
+    files.iter().flat_map(of_file).collect()
 }
 
 /// The files that a file imports with the packages that they are in, and those that these packages import,
 /// those first that are imported first, with the file itself.
-pub(crate) fn imported_files(sources: &dyn Sources, file: FileId) -> Vec<FileId> {
+pub(crate) fn imported_files(sources: &dyn Sources, file: FileId) -> Arc<[FileId]> {
+    let find = || find_imported(sources, file).into();
+    match sources.facts() {
+        Some(facts) => facts.imported.get(file, find),
+        None => find(),
+    }
+}
+
+fn find_imported(sources: &dyn Sources, file: FileId) -> Vec<FileId> {
     fn add(
         sources: &dyn Sources,
         file: FileId,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::launchers::{Mentions, decorated_by, launchers, mentions, outermost};
-use super::{ItemRef, Resolution, Sources, item, resolve_item};
+use super::{ItemRef, Resolution, Scope, Sources, item, resolve, resolve_item};
 use crate::hir::{Body, Expr, ExprId, Item, ItemKind, Module, Name, Stmt};
 use crate::source::FileId;
 
@@ -31,7 +31,10 @@ pub struct Ways {
     leading: FxHashMap<Name, Vec<u32>>,
     /// The files that it imports itself, the package that it is in first.
     pub(super) imported: Vec<FileId>,
-    /// Its functions and classes that decorators of other files register there, with these files.
+    /// Its functions and classes that have decorators of the project, as items, each with what such a
+    /// decorator begins with.
+    pub(crate) decorated: Vec<(u32, Resolution)>,
+    /// Those of them that decorators of other files may register there, with these files.
     pub(super) registered: Vec<(Name, FileId)>,
     /// Whether it has functions that may register what they are given: they change what is not their own,
     /// and give that back.
@@ -46,12 +49,14 @@ impl Ways {
         let module = sources.module(file).unwrap_or_default();
         let imports = imports(sources, file);
         let mentions = mentions(sources, file);
+        let decorated = decorated(sources, (file, &module));
         let (routes, leading) = routes(sources, (file, &module), &imports, &mentions);
         Ways {
             routes,
             leading,
             imported: imported_by(sources, file, &imports),
-            registered: registered(sources, (file, &module), &imports),
+            registered: registered(sources, (file, &module), &decorated),
+            decorated,
             registers: registers(&module),
             launchers: launchers(&module, &mentions),
         }
@@ -206,26 +211,39 @@ fn registers(module: &Module) -> bool {
     })
 }
 
+/// The functions and classes of a file that have decorators of the project.
+fn decorated(sources: &dyn Sources, (file, module): (FileId, &Module)) -> Vec<(u32, Resolution)> {
+    let scope = Scope { file, path: &[] };
+    let is_own = |meant: &Resolution| match meant {
+        Resolution::Function(at) | Resolution::Class(at) | Resolution::Constant(at) => {
+            !is_of_environment(sources, at.file)
+        }
+        _ => false,
+    };
+    let mut known: FxHashMap<&Name, Option<Resolution>> = FxHashMap::default();
+    let mut found = Vec::new();
+    for (index, item) in (0..).zip(&module.items) {
+        for name in decorated_by(item) {
+            let with = known
+                .entry(name)
+                .or_insert_with(|| Some(resolve(sources, scope, name)).filter(is_own));
+            found.extend(with.clone().map(|with| (index, with)));
+        }
+    }
+    found
+}
+
 /// The functions and classes of a file that decorators of others register there.
 fn registered(
     sources: &dyn Sources,
     (file, module): (FileId, &Module),
-    imports: &Imports,
+    decorated: &[(u32, Resolution)],
 ) -> Vec<(Name, FileId)> {
-    let with = |(name, meant): &(Name, Resolution)| {
-        let other = callable(sources, meant)?.file;
-        let is_others = other != file && !is_of_environment(sources, other);
-        is_others.then(|| (name.clone(), other))
-    };
-    let decorators: FxHashMap<Name, FileId> = imports.iter().filter_map(with).collect();
-    let of_item = |item: &Item| -> Vec<(Name, FileId)> {
-        let known = decorated_by(item).into_iter().filter_map(|name| decorators.get(name));
-        known.map(|other| (item.name.clone(), *other)).collect()
-    };
-    match decorators.is_empty() {
-        true => Vec::new(),
-        false => module.items.iter().flat_map(of_item).collect(),
-    }
+    let others = decorated.iter().filter_map(|(index, with)| {
+        let other = callable(sources, with)?.file;
+        (other != file).then(|| (module.items[*index as usize].name.clone(), other))
+    });
+    others.collect()
 }
 
 /// The files that a file imports itself, and the package that it is in.

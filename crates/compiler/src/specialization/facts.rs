@@ -33,6 +33,8 @@ pub struct Facts {
     pub(crate) imports: Table<FileId, Imports>,
     /// What it has to do with other files.
     pub(crate) ways: Table<FileId, Arc<Ways>>,
+    /// The files that it imports, and those by way of packages.
+    pub(crate) imported: Table<FileId, Arc<[FileId]>>,
     /// What it may call of other files when it runs.
     pub(crate) called: Table<FileId, Arc<Called>>,
     /// What each item of a file means.

@@ -11,10 +11,10 @@ use super::changes::is_collection;
 use super::frame::{Code, Frame};
 use super::value::{Callable, Value};
 use crate::hir::{Body, Expr, Function, Item, ItemKind, Name};
-use crate::project::launchers::{decorated_by, is_test, named_in};
+use crate::project::launchers::{is_test, named_in};
 use crate::project::routes::imported_files;
 use crate::project::ways::ways;
-use crate::project::{ItemRef, Resolution, Scope, item, resolve, resolve_expr, resolve_item};
+use crate::project::{ItemRef, Resolution, Scope, item, resolve_expr, resolve_item};
 use crate::source::FileId;
 
 /// What configures tests of a folder.
@@ -240,16 +240,15 @@ impl Host<'_> {
     /// that the run imports.
     fn register_all(&mut self, owner: Owner, name: &Name) {
         let Some(registering) = self.registering(owner, name) else { return };
+        let Some(entry) = self.entry else { return };
         let around = std::mem::take(&mut self.doubt);
         let launches = self.launches.len();
-        let Some(entry) = self.entry else { return };
-        for file in imported_files(self.sources, entry) {
-            let Some(module) = self.sources.module(file) else { continue };
-            for (index, item) in (0..).zip(&module.items) {
-                if self.is_registered((file, item), &registering) {
-                    self.decorate(ItemRef { file, index });
-                }
-            }
+        for file in imported_files(self.sources, entry).iter().copied() {
+            let ways = ways(self.sources, file);
+            let decorated = ways.decorated.iter().filter(|(_, with)| registering.contains(with));
+            let mut items: Vec<u32> = decorated.map(|(index, _)| *index).collect();
+            items.dedup();
+            items.into_iter().for_each(|index| self.decorate(ItemRef { file, index }));
         }
         self.launches.truncate(launches);
         self.doubt = around;
@@ -280,14 +279,6 @@ impl Host<'_> {
         let meant = outermost.filter(|(_, item)| changing.contains(&&item.name));
         let meant = meant.map(|(index, _)| ItemRef { file, index });
         Some(meant.map(|at| resolve_item(self.sources, at)).collect())
-    }
-
-    /// Whether a decorator of an item is one of `registering`, or made by it.
-    fn is_registered(&self, (file, item): (FileId, &Item), registering: &[Resolution]) -> bool {
-        let scope = Scope { file, path: &[] };
-        decorated_by(item)
-            .into_iter()
-            .any(|name| registering.contains(&resolve(self.sources, scope, name)))
     }
 }
 
