@@ -351,6 +351,6 @@ def run(x):
     sources.add("operations.py", "def run(x):\n    pass\n");
     assert_eq!(used_files(&sources, test), []);
     sources.add("operations.py", operations);
-    sources.add("test_run.py", "from operations import run\ndef test_run():\n    pass\n");
+    sources.add("test_run.py", "def test_run():\n    pass\n");
     assert_eq!(used_files(&sources, test), []);
 }
