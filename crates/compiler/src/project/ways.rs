@@ -24,11 +24,8 @@ pub(crate) type Place = (FileId, Name);
 /// alone, holds no positions, and is seldom another one after an edit.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Ways {
-    /// The functions and classes of other files that it may call, each with the name by which it has that,
-    /// or its module.
-    routes: Vec<(Name, Place)>,
-    /// By the names of its own functions and classes, which of the routes they come to.
-    leading: FxHashMap<Name, Vec<u32>>,
+    /// The ways out of it.
+    routes: Routes,
     /// The files that it imports itself, the package that it is in first.
     pub(super) imported: Vec<FileId>,
     /// Its functions and classes that have decorators of the project, as items, each with what such a
@@ -43,6 +40,16 @@ pub struct Ways {
     pub(super) launchers: Vec<Name>,
 }
 
+/// The ways out of a file.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Routes {
+    /// The functions and classes of other files that it may call, each with the name by which it has that,
+    /// or its module.
+    all: Vec<(Name, Place)>,
+    /// By the names of its own functions and classes, which of the routes they come to.
+    leading: FxHashMap<Name, Vec<u32>>,
+}
+
 impl Ways {
     /// Those of `file`, found anew: [`ways`] asks who keeps them.
     pub fn of(sources: &dyn Sources, file: FileId) -> Ways {
@@ -50,10 +57,8 @@ impl Ways {
         let imports = imports(sources, file);
         let mentions = mentions(sources, file);
         let decorated = decorated(sources, (file, &module));
-        let (routes, leading) = routes(sources, (file, &module), &imports, &mentions);
         Ways {
-            routes,
-            leading,
+            routes: routes(sources, (file, &module), &imports, &mentions),
             imported: imported_by(sources, file, &imports),
             registered: registered(sources, (file, &module), &decorated),
             decorated,
@@ -65,15 +70,15 @@ impl Ways {
     /// The functions and classes of other files that the file may call, by the names by which it has them,
     /// or their modules.
     pub(super) fn routes(&self) -> Vec<(Name, Vec<Place>)> {
-        let same_name = self.routes.chunk_by(|a, b| a.0 == b.0);
+        let same_name = self.routes.all.chunk_by(|a, b| a.0 == b.0);
         let places = |routes: &[(Name, Place)]| routes.iter().map(|(_, to)| to.clone()).collect();
         same_name.map(|routes| (routes[0].0.clone(), places(routes))).collect()
     }
 
     /// Where a function or class of the file leads.
     pub(super) fn from(&self, name: &Name) -> impl Iterator<Item = &Place> {
-        let leading = self.leading.get(name).into_iter().flatten();
-        leading.map(|route| &self.routes[*route as usize].1)
+        let leading = self.routes.leading.get(name).into_iter().flatten();
+        leading.map(|route| &self.routes.all[*route as usize].1)
     }
 }
 
@@ -112,16 +117,15 @@ pub(crate) fn is_of_environment(sources: &dyn Sources, file: FileId) -> bool {
     sources.path(file).contains(ENVIRONMENT)
 }
 
-/// The routes out of a file, and by the names of its functions and classes, which of them they come to.
+/// The ways out of a file.
 fn routes(
     sources: &dyn Sources,
     (file, module): (FileId, &Module),
     imports: &Imports,
     mentions: &Mentions,
-) -> (Vec<(Name, Place)>, FxHashMap<Name, Vec<u32>>) {
+) -> Routes {
     let members = OnceCell::new();
-    let (mut routes, mut leading): (Vec<(Name, Place)>, FxHashMap<Name, Vec<u32>>) =
-        Default::default();
+    let Routes { mut all, mut leading } = Routes::default();
     for (name, meant) in imports.iter() {
         let to = match meant {
             Resolution::File(other) if *other != file => {
@@ -137,13 +141,13 @@ fn routes(
         if to.is_empty() {
             continue;
         }
-        let own: Vec<u32> = (routes.len() as u32..).take(to.len()).collect();
+        let own: Vec<u32> = (all.len() as u32..).take(to.len()).collect();
         for from in mentions.reaching(FxHashSet::from_iter([name.clone()])) {
             leading.entry(from).or_default().extend(&own);
         }
-        routes.extend(to.into_iter().map(|to| (name.clone(), to)));
+        all.extend(to.into_iter().map(|to| (name.clone(), to)));
     }
-    (routes, leading)
+    Routes { all, leading }
 }
 
 /// The place that something belongs to.
