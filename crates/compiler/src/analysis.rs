@@ -1,6 +1,6 @@
 //! Analyses: pure functions from IR to side tables, and to findings.
 
-use self::elements::Elements;
+use self::elements::{Elements, MAX_BOXES};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::eval::Lowering;
 use crate::hir::Name;
@@ -138,6 +138,13 @@ impl AtLaunch {
 /// which masks are hardly ever right or wrong.
 pub const MASKS_CHECKED: usize = 3;
 
+/// Launches of one of these specializations that are searched in depth.
+const LAUNCHES_SEARCHED: usize = 2;
+
+/// Boxes that searches about any other launch may look at: those differ in sizes, by which what is hard to
+/// find is hardly ever right or wrong.
+const FEW_BOXES: u32 = 2_000;
+
 /// What is provably wrong with `func`, the tile IR of a kernel under `spec`: its masks whatever the
 /// arguments are, and its accesses in the launches that the source shows.
 ///
@@ -184,17 +191,28 @@ pub fn check_accesses(
     spec: &Specialization,
     pause: Pause<'_>,
 ) -> Vec<(Diagnostic, AtLaunch)> {
+    accesses_of(func, spec, LAUNCHES_SEARCHED, pause)
+}
+
+/// As [`check_accesses`], where so many of the launches are searched in depth.
+fn accesses_of(
+    func: &Function,
+    spec: &Specialization,
+    searched: usize,
+    pause: Pause<'_>,
+) -> Vec<(Diagnostic, AtLaunch)> {
     let mut found: Vec<(Diagnostic, AtLaunch)> = Vec::new();
     let needed = grid::Needed::by(func);
-    for launch in &spec.launches {
+    for (number, launch) in spec.launches.iter().enumerate() {
+        let boxes = if number < searched { MAX_BOXES } else { FEW_BOXES };
         let mut here = grid::check(func, &needed, launch);
         let launches = (launch, &*spec.launches);
         if launch.grid.is_some() {
-            let mut elements = Elements::of_launch(func, launch, pause);
+            let mut elements = Elements::of_launch(func, launch, pause).searching(boxes);
             let accesses = elements.accesses();
             here.extend(bounds::check(func, launch, &mut elements, &accesses));
             let untouched = untouched::check(func, launches, &mut elements, &accesses, pause);
-            here.extend(untouched.or_else(|| untouched::check_led(func, launches, pause)));
+            here.extend(untouched.or_else(|| untouched::check_led(func, launches, boxes, pause)));
             here.extend(narrow::check(func, launch, &mut elements, &accesses));
             let races = race::check(func, launch, &mut elements, &accesses);
             here.extend(races.into_iter().map(Finding::from));
@@ -209,12 +227,12 @@ pub fn check_accesses(
         } else if !needed.counts
             && let Some(least) = launch.of_least_grid()
         {
-            let mut elements = Elements::of_launch(func, &least, pause);
+            let mut elements = Elements::of_launch(func, &least, pause).searching(boxes);
             let accesses = elements.accesses();
             here.extend(bounds::check(func, &least, &mut elements, &accesses));
             let races = race::check(func, &least, &mut elements, &accesses);
             here.extend(races.into_iter().map(Finding::from));
-            here.extend(untouched::check_led(func, launches, pause));
+            here.extend(untouched::check_led(func, launches, boxes, pause));
         }
         for Finding { mut diagnostic, spot, widen } in here {
             if launch.drawn {
@@ -288,7 +306,7 @@ fn check_lowered(
     let pause = || sources.checkpoint();
     found.extend(match masks {
         true => check(&func, spec, sources.capability(), &pause),
-        false => check_accesses(&func, spec, &pause),
+        false => accesses_of(&func, spec, 0, &pause),
     });
     let is_wrong = |(finding, _): &(Diagnostic, AtLaunch)| {
         matches!(finding.code, Code::OutOfBounds | Code::Race | Code::ReadRace)

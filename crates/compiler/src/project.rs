@@ -26,9 +26,11 @@ mod memory;
 mod named_tuple;
 pub mod paths;
 mod resolve;
+pub(crate) mod routes;
 #[cfg(test)]
 mod tests;
 pub(crate) mod triton;
+pub(crate) mod ways;
 
 pub use annotations::constexpr_params;
 pub(crate) use annotations::is_constexpr;
@@ -53,6 +55,8 @@ pub use named_tuple::{Field, named_tuple_fields};
 pub(crate) use resolve::fact;
 pub(crate) use resolve::{never_runs, resolve_member_under, resolve_under};
 pub use resolve::{resolve, resolve_expr, resolve_item, resolve_member};
+pub use routes::calling_names;
+pub use ways::{Imports, Ways, find_imports};
 
 /// The files that analysis may look at.
 pub trait Sources {
@@ -95,6 +99,16 @@ pub trait Sources {
     /// The jit functions that the jit function `at` names, where the owner of files keeps that; see
     /// [`callees`](kernels::callees).
     fn callees(&self, _at: ItemRef) -> Option<Arc<[ItemRef]>> {
+        None
+    }
+
+    /// What the imports of `file` bind, where the owner of files keeps that; see [`find_imports`].
+    fn imports(&self, _file: FileId) -> Option<Imports> {
+        None
+    }
+
+    /// What `file` has to do with others, where the owner of files keeps that; see [`Ways::of`].
+    fn ways(&self, _file: FileId) -> Option<Arc<Ways>> {
         None
     }
 

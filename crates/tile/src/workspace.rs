@@ -13,12 +13,14 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use ignore::WalkBuilder;
 use memchr::memmem;
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use tile_compiler::diagnostic::Diagnostic;
 use tile_compiler::gpu::arch::Arch;
 use tile_compiler::hir::{self, Module, Name};
-use tile_compiler::project::{ArrayHead, Sources, launching_names, paths, used_files};
+use tile_compiler::project::{
+    ArrayHead, Sources, calling_names, launching_names, paths, used_files,
+};
 use tile_compiler::source::{FileId, LineIndex};
 use tile_compiler::specialization::Facts;
 use tile_compiler::syntax::Parse;
@@ -26,6 +28,9 @@ use tile_lsp::{MAX_FILE_BYTES, array_header, too_large};
 
 use crate::output;
 use crate::render::Files;
+
+/// Calls from file to file that are looked for, from a launch to what runs by itself.
+const MAX_CALLS: usize = 4;
 
 /// Compute capability that kernels are lowered for where nothing says otherwise.
 const DEFAULT_CAPABILITY: u32 = 90;
@@ -239,14 +244,24 @@ impl Workspace {
     /// name one of them, or a function that launches one, are read further.
     pub(crate) fn index_launches_of(&self, file: FileId) {
         let Some(source) = self.file(file) else { return };
-        let names = launching_names(self, file);
-        let names: Vec<&str> = names.iter().map(|name| &**name).collect();
+        let mut names = launching_names(self, file);
         let Some(root) = project_root(&source.path).filter(|_| !names.is_empty()) else { return };
-        let candidates: Vec<FileId> = walk(&root)
-            .into_par_iter()
-            .filter(|path| normal(path) != source.path && names_any(path, &names))
-            .filter_map(|path| self.open(&path).ok())
-            .collect();
+        let mut others = walk(&root);
+        others.retain(|path| normal(path) != source.path);
+        let mut candidates: Vec<FileId> = Vec::new();
+        // Who calls what launches is called by other names.
+        for _ in 0..MAX_CALLS {
+            let (named, rest): (Vec<PathBuf>, Vec<PathBuf>) =
+                others.into_par_iter().partition(|path| names_any(path, &names));
+            let opened: Vec<FileId> =
+                named.par_iter().filter_map(|path| self.open(path).ok()).collect();
+            names = opened.iter().flat_map(|file| calling_names(self, *file, &names)).collect();
+            candidates.extend(opened);
+            others = rest;
+            if names.is_empty() {
+                break;
+            }
+        }
         let used = candidates.into_par_iter().map(|file| (file, used_files(self, file)));
         self.index_launches(&used.collect::<Vec<_>>());
     }
@@ -468,11 +483,11 @@ fn project_root(file: &Path) -> Option<PathBuf> {
 }
 
 /// Whether a file launches something, or runs by itself, and contains one of `names`.
-fn names_any(path: &Path, names: &[&str]) -> bool {
+fn names_any(path: &Path, names: &FxHashSet<Name>) -> bool {
     let Ok(text) = std::fs::File::open(path).and_then(read_limited) else { return false };
     let holds = |part: &str| memmem::find(&text, part.as_bytes()).is_some();
     names.iter().any(|name| holds(name))
-        && paths::may_launch_others(&path.to_string_lossy(), &String::from_utf8_lossy(&text))
+        && paths::may_call_others(&path.to_string_lossy(), &String::from_utf8_lossy(&text))
 }
 
 /// Without a leading `./`.

@@ -20,11 +20,11 @@ use crate::specialization::{KnownBuffer, KnownLaunch};
 /// Findings of one code and launch that are shown.
 const MAX_SHOWN: usize = 3;
 
-/// Boxes that may be looked at for one access.
-const ACCESS_FUEL: u32 = 4_000;
+/// Of the boxes that all searches about a launch may look at, the part for one access.
+const OF_ACCESS: u32 = 6;
 
-/// Boxes that may be looked at for one launch.
-const LAUNCH_FUEL: u32 = 8_000;
+/// The same for all of them.
+const OF_LAUNCH: u32 = 3;
 
 /// Findings about accesses of `func` under `launch` that leave their buffers.
 pub(super) fn check(
@@ -35,13 +35,13 @@ pub(super) fn check(
 ) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut reported = FxHashSet::default();
-    let mut fuel = LAUNCH_FUEL;
+    let mut fuel = elements.allowed() / OF_LAUNCH;
     for access in accesses {
         let Some(buffer) = buffer(func, launch, access.param) else { continue };
         if reported.contains(&func.insts[access.inst].loc) {
             continue;
         }
-        let mut share = ACCESS_FUEL.min(fuel);
+        let mut share = fuel.min(elements.allowed() / OF_ACCESS);
         let before = share;
         if let Some(point) = outside(elements, access, buffer, &mut share) {
             reported.insert(func.insts[access.inst].loc);

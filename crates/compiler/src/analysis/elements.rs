@@ -37,8 +37,8 @@ const SMALL: i128 = 2048;
 /// Branches that one pointer may come from.
 const MAX_BRANCHES: usize = 3;
 
-/// Boxes that all searches about one function may look at together, whatever each of them may.
-const MAX_BOXES: u32 = 24_000;
+/// Boxes that all searches about one function and launch may look at together, whatever each of them may.
+pub(super) const MAX_BOXES: u32 = 24_000;
 
 /// The most lanes that a tile has.
 const MAX_LANES: i128 = 1 << 20;
@@ -198,7 +198,9 @@ pub struct Elements<'f> {
     fuel: u32,
     /// Whether an element is unknown because it was too much work.
     gave_up: bool,
-    /// Boxes that searches may still look at.
+    /// Boxes that searches may look at together.
+    allowed: u32,
+    /// Those of them that they may still look at.
     boxes: Cell<u32>,
     pause: Pause<'f>,
 }
@@ -257,11 +259,22 @@ impl<'f> Elements<'f> {
             depth: 0,
             fuel: MAX_ELEMENTS,
             gave_up: false,
+            allowed: MAX_BOXES,
             boxes: Cell::new(MAX_BOXES),
             pause,
         };
         elements.note_homes(func.body);
         elements
+    }
+
+    /// The same, where searches may look at no more than so many boxes together.
+    pub(super) fn searching(self, allowed: u32) -> Elements<'f> {
+        Elements { allowed, boxes: Cell::new(allowed), ..self }
+    }
+
+    /// How many boxes searches may look at together.
+    pub(super) fn allowed(&self) -> u32 {
+        self.allowed
     }
 
     /// True when an element was too much work, and is taken for anything its type can be: then a

@@ -15,14 +15,15 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{Function, Inst, Opcode, Value};
 use crate::specialization::{Contents, KnownArg, KnownBuffer, KnownLaunch};
 
-/// Boxes that may be looked at for one access that writes.
-const WRITE_FUEL: u32 = 4_000;
+/// Of the boxes that all searches about a launch may look at, the part for one access that writes.
+const OF_WRITE: u32 = 6;
 
 /// Boxes that may be looked at for one that reads: masks that say how far to read are simple.
 const READ_FUEL: u32 = 200;
 
-/// Boxes that may be looked at for elements that one launch leaves untouched.
-const LAUNCH_FUEL: u32 = 6_000;
+/// Of the boxes that all searches about a launch may look at, the part for elements that it leaves
+/// untouched.
+const OF_LAUNCH: u32 = 4;
 
 /// An axis along which a launch may have too few programs or lanes.
 #[derive(Clone, Copy)]
@@ -59,10 +60,11 @@ pub(super) fn check<'s>(
 }
 
 /// As [`check`], of what is stored where integers in memory say, as the rows of experts, whatever they are,
-/// and of grids of which not all extents are known.
+/// and of grids of which not all extents are known. Searches look at so many `boxes`.
 pub(super) fn check_led(
     func: &Function,
     (launch, launches): (&KnownLaunch, &[KnownLaunch]),
+    boxes: u32,
     pause: Pause<'_>,
 ) -> Option<Finding> {
     let grid = launch.greatest_grid()?;
@@ -79,7 +81,7 @@ pub(super) fn check_led(
     }
     let shared = others_get(launch, launches);
     let launch = &KnownLaunch { grid: Some(grid), ..launch.clone() };
-    let mut elements = Elements::of_open_launch(func, launch, pause);
+    let mut elements = Elements::of_open_launch(func, launch, pause).searching(boxes);
     let accesses = elements.accesses();
     let accesses: Vec<Access> =
         accesses.iter().map(|access| freed(&mut elements, access)).collect();
@@ -134,7 +136,7 @@ impl<'s, 'e> Search<'s, 'e> {
         led: bool,
         pause: Pause<'s>,
     ) -> Self {
-        let (longer, fuel) = (FxHashMap::default(), LAUNCH_FUEL);
+        let (longer, fuel) = (FxHashMap::default(), elements.allowed() / OF_LAUNCH);
         let asked = axes_asked_for(func);
         Search { func, launch, shared, grid, asked, elements, accesses, led, longer, fuel, pause }
     }
@@ -271,17 +273,19 @@ impl<'s, 'e> Search<'s, 'e> {
             buffer(self.func, self.launch, access.param)?;
         let size = *size;
         let (func, launch, led, pause) = (self.func, self.launch, self.led, self.pause);
+        let allowed = self.elements.allowed();
         let longer = self.longer.entry((variable, before)).or_insert_with(|| {
-            let mut elements = match led {
+            let elements = match led {
                 true => Elements::of_open_launch(func, launch, pause),
                 false => Elements::of_launch(func, launch, pause),
             };
+            let mut elements = elements.searching(allowed);
             elements.variable_term(variable, positions);
             let accesses = elements.accesses();
             (elements, accesses)
         });
         let is_load = func.insts[access.inst].opcode == Opcode::Load;
-        let most_boxes = if is_load { READ_FUEL } else { WRITE_FUEL };
+        let most_boxes = if is_load { READ_FUEL } else { allowed / OF_WRITE };
         let (wide, accesses) = (&mut longer.0, &longer.1);
         let further = wide.variable_term(variable, positions);
         let is_same = |wide: &&Access| (wide.inst, wide.param) == (access.inst, access.param);

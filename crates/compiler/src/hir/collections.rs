@@ -4,10 +4,13 @@ use super::{Body, Expr, ExprId, Name, Param, Stmt};
 
 /// Methods that change the collection they are called on.
 const CHANGING: &[&str] = &[
+    "add",
     "append",
     "clear",
+    "discard",
     "extend",
     "insert",
+    "move_to_end",
     "pop",
     "popitem",
     "remove",

@@ -2,12 +2,14 @@
 //! and the programs, tests and benchmarks of other files that call them.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{ItemRef, Resolution, Sources, callee, jit_functions, launching_item, resolve_item};
-use crate::hir::{Body, Expr, ExprId, Function, Item, ItemKind, Module, Name};
+use super::routes::{reached, registered_for};
+use super::ways::{Place, ways};
+use super::{Sources, callee, jit_functions, launching_item};
+use crate::hir::{Body, Expr, ExprId, Function, Item, ItemKind, Module, Name, collections};
 use crate::source::FileId;
 
 /// What registers a function with PyTorch under a name, by which `torch.ops` has it.
@@ -20,11 +22,17 @@ pub(crate) const REGISTERS: &[&[&str]] = &[
 /// Where PyTorch has the operations that are registered with it.
 const OPERATIONS: &str = "ops";
 
+/// What has everything in a module by name: `globals()` and `sys.modules`.
+const TABLES: &[&str] = &["globals", "modules"];
+
 /// Which functions, assignments and heads of classes of a module have each name in their code: jit
 /// functions launch nothing.
+#[derive(Debug)]
 pub(crate) struct Mentions {
     module: Arc<Module>,
     items: FxHashMap<Name, Vec<u32>>,
+    /// What the module's own decorators change, by the names that they begin with.
+    registering: FxHashMap<Name, Vec<Name>>,
 }
 
 impl Mentions {
@@ -52,7 +60,8 @@ impl Mentions {
                 }
             }
         }
-        Mentions { module, items }
+        let registering = registering(&module);
+        Mentions { module, items, registering }
     }
 
     /// The functions and assignments that mention one of `names`.
@@ -60,9 +69,19 @@ impl Mentions {
         names.into_iter().filter_map(|name| self.items.get(name)).flatten().copied().collect()
     }
 
+    /// The names of what the decorators of a function or class change, which may have it then: they register
+    /// it.
+    fn registered_in(&self, item: &Item) -> impl Iterator<Item = Name> {
+        let decorators = decorated_by(item).into_iter();
+        decorators.filter_map(|name| self.registering.get(name)).flatten().cloned()
+    }
+
     /// `names`, and those through which host code reaches what has these: of functions that call them, of
     /// the classes of such, and of module-level values made from them.
     pub(crate) fn reaching(&self, mut names: FxHashSet<Name>) -> FxHashSet<Name> {
+        if !names.is_empty() {
+            names.extend(TABLES.iter().map(|table| Name::from(*table)));
+        }
         let mut open = self.of_names(&names);
         while let Some(index) = open.pop_first() {
             let item = &self.module.items[index as usize];
@@ -70,7 +89,11 @@ impl Mentions {
                 item.kind,
                 ItemKind::Assign { .. } | ItemKind::Function(_) | ItemKind::Class(_)
             );
-            for reaching in reached_by(item).filter(|_| reaches) {
+            // What registers a class registers its methods.
+            let around = self.module.items_named(outermost(item));
+            let around = around.map(|index| &self.module.items[index as usize]);
+            let registered: Vec<Name> = around.flat_map(|item| self.registered_in(item)).collect();
+            for reaching in reached_by(item).chain(registered).filter(|_| reaches) {
                 if names.insert(reaching.clone()) {
                     open.extend(self.of_names([&reaching]));
                 }
@@ -80,11 +103,41 @@ impl Mentions {
     }
 }
 
+/// What the decorators of a module change that are its own, by the names that they begin with: a function
+/// changes what it fills, an object or a class itself.
+fn registering(module: &Module) -> FxHashMap<Name, Vec<Name>> {
+    let decorators: FxHashSet<&Name> = module.items.iter().flat_map(decorated_by).collect();
+    let mut found: FxHashMap<Name, Vec<Name>> = FxHashMap::default();
+    for item in module.items.iter().filter(|item| decorators.contains(outermost(item))) {
+        let changed = match &item.kind {
+            ItemKind::Function(function) => [&function.changes[..], &function.globals[..]].concat(),
+            ItemKind::Assign { .. } | ItemKind::Class(_) => vec![outermost(item).clone()],
+            _ => continue,
+        };
+        found.entry(outermost(item).clone()).or_default().extend(changed);
+    }
+    found
+}
+
+/// The names that the decorators of a function or class at the top of a module begin with.
+pub(super) fn decorated_by(item: &Item) -> Vec<&Name> {
+    let (body, decorators) = match &item.kind {
+        ItemKind::Function(function) => (&function.body, &function.decorators),
+        ItemKind::Class(class) => (&class.body, &class.decorators),
+        _ => return Vec::new(),
+    };
+    let decorators = decorators.iter().filter(|_| item.scope.is_empty());
+    decorators.filter_map(|decorator| collections::root(body, *decorator)).collect()
+}
+
 /// The names in a piece of code by which it may reach functions that launch.
 pub(crate) fn named_in(body: &Body) -> impl Iterator<Item = &Name> {
     body.exprs.values().filter_map(|expr| match expr {
         Expr::Name(name) => Some(name),
         Expr::Attribute { attr, .. } if &**attr == OPERATIONS => Some(attr),
+        Expr::Attribute { value, attr } if &**attr == TABLES[1] => {
+            body.exprs[*value].is_name("sys").then_some(attr)
+        }
         _ => None,
     })
 }
@@ -95,7 +148,8 @@ pub(crate) fn reached_by(item: &Item) -> impl Iterator<Item = Name> {
     [outermost(item).clone()].into_iter().chain(is_registered(item).then(|| OPERATIONS.into()))
 }
 
-fn outermost(item: &Item) -> &Name {
+/// The outermost function or class that something stands in, or itself, by its name.
+pub(super) fn outermost(item: &Item) -> &Name {
     item.scope.first().unwrap_or(&item.name)
 }
 
@@ -119,25 +173,35 @@ fn has_decorator(function: &Function, is_meant: impl Fn(&str) -> bool) -> bool {
 /// whose arguments come from decorators and fixtures.
 pub(crate) fn runs_alone(item: &Item) -> bool {
     let ItemKind::Function(function) = &item.kind else { return false };
-    item.name.starts_with("test")
-        || function.params.iter().all(|param| param.default.is_some())
+    is_test(function) || function.params.iter().all(|param| param.default.is_some())
+}
+
+/// Whether a function is a test or a benchmark.
+pub(crate) fn is_test(function: &Function) -> bool {
+    function.name.starts_with("test")
         || has_decorator(function, |name| matches!(name, "parametrize" | "perf_report"))
 }
 
-/// The names through which the launches of a file are reached, whatever they launch.
-fn launchers(sources: &dyn Sources, file: FileId) -> Arc<[Name]> {
-    let find = || {
-        let module = sources.module(file).unwrap_or_default();
-        let launching = module.launches.iter().filter_map(|launch| launching_item(&module, launch));
-        let names: FxHashSet<Name> =
-            launching.flat_map(|index| reached_by(&module.items[index as usize])).collect();
-        match names.is_empty() {
-            true => Arc::default(),
-            false => Mentions::of(sources, file).reaching(names).into_iter().collect(),
+/// The names through which the launches of a module are reached, whatever they launch.
+pub(super) fn launchers(module: &Module, mentions: &Mentions) -> Vec<Name> {
+    let launching = module.launches.iter().filter_map(|launch| launching_item(module, launch));
+    let names: FxHashSet<Name> =
+        launching.flat_map(|index| reached_by(&module.items[index as usize])).collect();
+    match names.is_empty() {
+        true => Vec::new(),
+        false => {
+            let mut reaching: Vec<Name> = mentions.reaching(names).into_iter().collect();
+            reaching.sort_unstable();
+            reaching
         }
-    };
+    }
+}
+
+/// Which functions and assignments of a file have each name in their code.
+pub(crate) fn mentions(sources: &dyn Sources, file: FileId) -> Arc<Mentions> {
+    let find = || Arc::new(Mentions::of(sources, file));
     match sources.facts() {
-        Some(facts) => facts.launchers.get(file, find),
+        Some(facts) => facts.mentions.get(file, find),
         None => find(),
     }
 }
@@ -150,75 +214,82 @@ pub fn launching_names(sources: &dyn Sources, file: FileId) -> FxHashSet<Name> {
     let jit = jit.map(|at| module.items[at.index as usize].name.clone());
     let alone: FxHashSet<&Name> =
         module.items.iter().filter(|item| runs_alone(item)).map(|item| &item.name).collect();
-    let launchers = launchers(sources, file);
-    let launchers = launchers.iter().filter(|name| !alone.contains(name) && ***name != *OPERATIONS);
+    let ways = ways(sources, file);
+    let is_own = |name: &&Name| ***name != *OPERATIONS && !TABLES.contains(&&***name);
+    let launchers = ways.launchers.iter().filter(|name| !alone.contains(name) && is_own(name));
     jit.chain(launchers.cloned()).collect()
 }
 
-/// The functions and classes of other files that what `file` runs as a program, a test or a benchmark may
-/// call, as it imports them or has them in a module that it imports, each with the name by which it has
-/// it.
-pub(crate) fn called_elsewhere(sources: &dyn Sources, file: FileId) -> Vec<(Name, ItemRef)> {
-    let module = sources.module(file).unwrap_or_default();
-    let mut found = Vec::new();
-    if module.mains.is_empty() && !module.items.iter().any(runs_alone) {
-        return found;
-    }
-    for (name, meant) in imports(sources, file) {
-        let members = match meant {
-            Resolution::File(module) if module != file => exported(sources, module),
-            Resolution::Function(at) | Resolution::Class(at) => vec![at],
-            _ => continue,
-        };
-        found.extend(members.into_iter().filter(|at| at.file != file).map(|at| (name.clone(), at)));
-    }
-    found
+/// Whether a file runs anything by itself: it is a program, or has tests or benchmarks.
+fn runs(module: &Module) -> bool {
+    !module.mains.is_empty() || module.items.iter().any(runs_alone)
 }
 
-/// What the imports of a file bind.
-fn imports(sources: &dyn Sources, file: FileId) -> Vec<(Name, Resolution)> {
-    let module = sources.module(file).unwrap_or_default();
-    let is_import =
-        |item: &Item| matches!(item.kind, ItemKind::Import { .. } | ItemKind::ImportFrom { .. });
-    let items = (0..).zip(&module.items).filter(|(_, item)| is_import(item));
-    items
-        .map(|(index, item)| (item.name.clone(), resolve_item(sources, ItemRef { file, index })))
-        .collect()
+/// What the programs, tests and benchmarks of a file may call of other files.
+#[derive(Debug, Default)]
+pub(crate) struct Called {
+    /// What they call, by the names by which they have it.
+    from: Vec<(Name, Vec<Place>)>,
+    /// What decorators register in files by which these come to it.
+    registered: Vec<(Place, FileId)>,
+    /// All that it comes to.
+    places: FxHashSet<Place>,
+    /// What each of `from` comes to.
+    reached: OnceLock<Vec<FxHashSet<Place>>>,
 }
 
-/// The functions and classes of a module at its top, its own and those that it imports.
-fn exported(sources: &dyn Sources, file: FileId) -> Vec<ItemRef> {
-    let module = sources.module(file).unwrap_or_default();
-    let is_own = |item: &Item| {
-        item.scope.is_empty() && matches!(item.kind, ItemKind::Function(_) | ItemKind::Class(_))
-    };
-    let items = (0..).zip(&module.items).filter(|(_, item)| is_own(item));
-    let own = items.map(|(index, _)| ItemRef { file, index });
-    let brought = imports(sources, file).into_iter().filter_map(|(_, meant)| match meant {
-        Resolution::Function(at) | Resolution::Class(at) => Some(at),
-        _ => None,
-    });
-    own.chain(brought).collect()
-}
-
-/// Whether `at` is one of the things of its file that have these names, or lies in one of them.
-pub(crate) fn is_named<'n>(
-    sources: &dyn Sources,
-    at: ItemRef,
-    names: impl IntoIterator<Item = &'n Name>,
-) -> bool {
-    let item = super::item(sources, at);
-    item.is_some_and(|item| names.into_iter().any(|name| name == outermost(&item)))
-}
-
-/// The files whose functions what `file` runs as a program, a test or a benchmark may call to launch
-/// kernels.
-pub(super) fn called_hosts(sources: &dyn Sources, file: FileId) -> Vec<FileId> {
-    let mut found: Vec<FileId> = Vec::new();
-    for (_, at) in called_elsewhere(sources, file) {
-        if !found.contains(&at.file) && is_named(sources, at, &*launchers(sources, at.file)) {
-            found.push(at.file);
+impl Called {
+    /// That of `file`.
+    fn of(sources: &dyn Sources, file: FileId) -> Called {
+        let module = sources.module(file).unwrap_or_default();
+        if !runs(&module) {
+            return Called::default();
         }
+        let from = ways(sources, file).routes();
+        let starts = || from.iter().flat_map(|(_, places)| places).cloned().collect();
+        let mut places = reached(sources, starts(), &[]);
+        let files: FxHashSet<FileId> = places.iter().map(|(file, _)| *file).collect();
+        let mut registered = Vec::new();
+        if files.into_iter().any(|file| ways(sources, file).registers) {
+            registered = registered_for(sources, file);
+            places = reached(sources, starts(), &registered);
+        }
+        Called { from, registered, places, reached: OnceLock::default() }
     }
-    found
+
+    /// The names by which the file has what comes to one of `targets`.
+    pub(crate) fn leading_to(
+        &self,
+        sources: &dyn Sources,
+        targets: &FxHashSet<Place>,
+    ) -> FxHashSet<Name> {
+        if targets.is_disjoint(&self.places) {
+            return FxHashSet::default();
+        }
+        let of_name =
+            |(_, from): &(Name, Vec<Place>)| reached(sources, from.clone(), &self.registered);
+        let reached = self.reached.get_or_init(|| self.from.iter().map(of_name).collect());
+        let leading = self.from.iter().zip(reached).filter(|(_, it)| !it.is_disjoint(targets));
+        leading.map(|((name, _), _)| name.clone()).collect()
+    }
+}
+
+/// What the programs, tests and benchmarks of a file may call of other files.
+pub(crate) fn called(sources: &dyn Sources, file: FileId) -> Arc<Called> {
+    let find = || Arc::new(Called::of(sources, file));
+    match sources.facts() {
+        Some(facts) => facts.called.get(file, find),
+        None => find(),
+    }
+}
+
+/// The files from which kernels are launched by what `file` runs as a program, a test or a benchmark: it
+/// calls functions of theirs, perhaps by way of others.
+pub(super) fn called_hosts(sources: &dyn Sources, file: FileId) -> FxHashSet<FileId> {
+    let called = called(sources, file);
+    let launching = called.places.iter().filter(|(host, name)| {
+        let ways = ways(sources, *host);
+        *host != file && ways.launchers.binary_search(name).is_ok()
+    });
+    launching.map(|(host, _)| *host).collect()
 }

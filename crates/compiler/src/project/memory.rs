@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use super::{ArrayHead, Sources, paths, used_files};
 use crate::hir::{self, Module, Name};
 use crate::source::FileId;
+use crate::specialization::Facts;
 use crate::syntax::Parse;
 
 /// Files given as text: for tests, and for commands that read all files up front.
@@ -18,6 +19,8 @@ pub struct MemorySources {
     arrays: FxHashMap<String, ArrayHead>,
     /// Which files launch a file's kernels; computed when it is first asked for.
     importers: OnceLock<FxHashMap<FileId, Vec<FileId>>>,
+    /// What was found out about the files as they are.
+    facts: Facts,
 }
 
 #[derive(Debug)]
@@ -36,6 +39,7 @@ impl MemorySources {
     /// Adds a file, or replaces the one at this path.
     pub fn add(&mut self, path: &str, text: &str) -> FileId {
         self.importers.take();
+        self.facts = Facts::default();
         let parse = Parse::new(text);
         let module = Arc::new(hir::lower(&parse));
         let file = File { path: path.to_owned(), parse, module };
@@ -102,6 +106,10 @@ impl Sources for MemorySources {
 
     fn array(&self, _from: FileId, path: &str) -> Option<ArrayHead> {
         self.arrays.get(path).cloned()
+    }
+
+    fn facts(&self) -> Option<&Facts> {
+        Some(&self.facts)
     }
 
     fn importers(&self, file: FileId) -> Vec<FileId> {

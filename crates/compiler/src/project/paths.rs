@@ -30,6 +30,12 @@ pub fn may_launch_others(path: &str, text: &str) -> bool {
     text.contains("](") || may_run_kernels(path, text)
 }
 
+/// True when a file may come to launch kernels of other files: it [may launch](may_launch_others), or calls
+/// functions of other files.
+pub fn may_call_others(path: &str, text: &str) -> bool {
+    text.contains("import ") || may_launch_others(path, text)
+}
+
 /// What stands in programs, tests and benchmarks.
 const RUNS: &[&str] = &["def test", "__main__", "def bench"];
 

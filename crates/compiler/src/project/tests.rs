@@ -331,3 +331,26 @@ __all__ = ['triton', 'tl']
     assert_eq!(meaning(&files, "triton"), "triton module \"\"");
     assert_eq!(meaning(&files, "f"), "jit package/a.py::f");
 }
+
+#[test]
+fn what_is_kept_of_files_ends_when_one_changes() {
+    let operations = "\
+import triton
+@triton.jit
+def kernel(x):
+    pass
+def run(x):
+    kernel[(1,)](x)
+";
+    let mut sources = MemorySources::new(vec![String::new()]);
+    let host = sources.add("operations.py", operations);
+    let test =
+        sources.add("test_run.py", "from operations import run\ndef test_run():\n    run(1)\n");
+    assert_eq!(used_files(&sources, test), [host]);
+    assert_eq!(sources.importers(host), [test]);
+    sources.add("operations.py", "def run(x):\n    pass\n");
+    assert_eq!(used_files(&sources, test), []);
+    sources.add("operations.py", operations);
+    sources.add("test_run.py", "def test_run():\n    pass\n");
+    assert_eq!(used_files(&sources, test), []);
+}

@@ -5,8 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 
+use super::host::Rebound;
+use super::launches::Runs;
 use super::usage::Use;
-use crate::hir::Name;
+use crate::project::launchers::{Called, Mentions};
+use crate::project::ways::{Imports, Ways};
 use crate::project::{ItemRef, Resolution};
 use crate::source::FileId;
 
@@ -15,37 +18,49 @@ use crate::source::FileId;
 #[derive(Debug, Default)]
 pub struct Facts {
     /// How each parameter of a function is used.
-    pub(super) uses: Table<ItemRef, Use>,
+    pub(super) uses: Table<ItemRef, Arc<[Use]>>,
     /// Whether each parameter of a function may be written to.
-    pub(super) written: Table<ItemRef, bool>,
+    pub(super) written: Table<ItemRef, Arc<[bool]>>,
     /// The jit functions of a file.
-    pub(crate) functions: Table<FileId, ItemRef>,
+    pub(crate) functions: Table<FileId, Arc<[ItemRef]>>,
     /// Those that are kernels.
-    pub(crate) kernels: Table<FileId, ItemRef>,
+    pub(crate) kernels: Table<FileId, Arc<[ItemRef]>>,
     /// Those that a jit function names.
-    pub(crate) callees: Table<ItemRef, ItemRef>,
-    /// The names through which a file launches kernels.
-    pub(crate) launchers: Table<FileId, Name>,
+    pub(crate) callees: Table<ItemRef, Arc<[ItemRef]>>,
+    /// Which functions of a file have each name in their code.
+    pub(crate) mentions: Table<FileId, Arc<Mentions>>,
+    /// What its imports bind.
+    pub(crate) imports: Table<FileId, Imports>,
+    /// What it has to do with other files.
+    pub(crate) ways: Table<FileId, Arc<Ways>>,
+    /// The files that it imports, and those by way of packages.
+    pub(crate) imported: Table<FileId, Arc<[FileId]>>,
+    /// What it may call of other files when it runs.
+    pub(crate) called: Table<FileId, Arc<Called>>,
     /// What each item of a file means.
-    pub(super) items: Table<FileId, Resolution>,
+    pub(super) items: Table<FileId, Arc<[Resolution]>>,
     /// What each launch in a file launches.
-    pub(super) launched: Table<FileId, Resolution>,
+    pub(super) launched: Table<FileId, Arc<[Resolution]>>,
+    /// Its names that functions bind which are not their own.
+    pub(super) rebound: Table<FileId, Arc<Rebound>>,
+    /// What its pieces launch when they run.
+    pub(super) runs: Table<FileId, Arc<Runs>>,
 }
 
-/// Answers in order: one for each parameter of a function, say.
+/// Answers by what was asked about.
 #[derive(Debug)]
-pub(crate) struct Table<K, T>(Mutex<FxHashMap<K, Arc<[T]>>>);
+pub(crate) struct Table<K, V>(Mutex<FxHashMap<K, V>>);
 
-impl<K, T> Default for Table<K, T> {
-    fn default() -> Table<K, T> {
+impl<K, V> Default for Table<K, V> {
+    fn default() -> Table<K, V> {
         Table(Mutex::default())
     }
 }
 
-impl<K: Copy + Eq + Hash, T> Table<K, T> {
-    /// The answers for `at`, which `find` gives when nobody asked before. Nobody waits for it:
+impl<K: Copy + Eq + Hash, V: Clone> Table<K, V> {
+    /// The answer for `at`, which `find` gives when nobody asked before. Nobody waits for it:
     /// two threads may find the same.
-    pub(crate) fn get(&self, at: K, find: impl FnOnce() -> Arc<[T]>) -> Arc<[T]> {
+    pub(crate) fn get(&self, at: K, find: impl FnOnce() -> V) -> V {
         let table = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = table().get(&at).cloned();
         known.unwrap_or_else(|| {

@@ -5,7 +5,6 @@
 //! strides. Nothing outside the text is consulted and nothing is executed; what is not shown is
 //! [`Value::Unknown`]. It serves autotune configurations, heuristics, launches and scenarios.
 
-use std::rc::Rc;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -18,6 +17,7 @@ use crate::source::{FileId, FileRange};
 use crate::specialization::contents::Contents;
 
 mod algebra;
+mod applied;
 mod arguments;
 mod arrays;
 mod assign;
@@ -67,17 +67,21 @@ mod rebound;
 mod recast;
 mod records;
 mod reduced;
+mod reflection;
 mod scenario;
+mod sets;
 mod signature;
 mod sizes;
 mod sparse;
 mod special;
 mod states;
+mod statics;
 mod tensor;
 #[cfg(test)]
 mod tests;
 pub(super) mod value;
 mod views;
+mod wanted;
 mod wrapped;
 
 pub(super) use arguments::{Args as Arguments, REST};
@@ -92,11 +96,11 @@ pub(super) use frame::Variables;
 use frame::{Code, Frame};
 pub(super) use launch::ObservedLaunch;
 use memory::Parts;
-use rebound::Rebound;
+pub(super) use rebound::Rebound;
 pub(super) use views::{is_contiguous, is_expanded, strides};
 
 /// Expressions evaluated for one question; beyond, everything is unknown.
-const FUEL: u32 = 100_000;
+pub(super) const FUEL: u32 = 100_000;
 
 /// Calls and constants followed into each other.
 const MAX_DEPTH: u32 = 24;
@@ -121,10 +125,18 @@ pub(super) struct Host<'a> {
     allocations: u32,
     /// Allocations that tensors may not be in any more.
     replaced: FxHashSet<u32>,
+    /// Allocations of tensors whose gradients are wanted.
+    wanted: FxHashSet<u32>,
+    /// Whether gradients of tensors in such memory may not be wanted all the same.
+    may_be_unwanted: bool,
     /// Allocations of parameters and buffers of modules.
     parameters: FxHashSet<u32>,
     /// Allocations whose tensors may have another type now.
     recast: FxHashSet<u32>,
+    /// The file that is run, where there is nothing before it but imports.
+    entry: Option<FileId>,
+    /// The objects that have the variables of modules and classes as attributes.
+    statics: FxHashMap<statics::Owner, usize>,
     /// The attributes of objects.
     objects: FxHashMap<usize, Variables>,
     /// The classes of objects that are instances of the project's own.
@@ -168,9 +180,9 @@ pub(super) struct Host<'a> {
     /// By kernel, which of its arguments it may write to.
     writes: FxHashMap<ItemRef, Arc<[bool]>>,
     /// Names by file that may be bound at any time.
-    rebound: FxHashMap<FileId, Rc<Rebound>>,
-    /// Collections among its arguments that the last function called changed.
-    changed: Vec<Value>,
+    rebound: FxHashMap<FileId, Arc<Rebound>>,
+    /// Collections among its arguments that the last function called changed, and what they are now.
+    changed: Vec<(Value, Value)>,
     /// What may keep the running code from running.
     doubt: Doubt,
     /// The calls that are running, the outermost first.
@@ -219,8 +231,12 @@ impl<'a> Host<'a> {
             tuned: Vec::new(),
             allocations: 0,
             replaced: FxHashSet::default(),
+            wanted: FxHashSet::default(),
+            may_be_unwanted: false,
             parameters: FxHashSet::default(),
             recast: FxHashSet::default(),
+            entry: None,
+            statics: FxHashMap::default(),
             objects: FxHashMap::default(),
             classes: FxHashMap::default(),
             modules: FxHashMap::default(),
@@ -253,15 +269,18 @@ impl<'a> Host<'a> {
         }
     }
 
-    /// Begins another question: with all of the fuel, and nothing launched.
-    pub(super) fn begin(&mut self) {
-        self.fuel = FUEL;
-        (self.joined, self.draws) = (false, false);
-        self.launches.clear();
-        self.applied.clear();
-        self.calls.clear();
-        self.failure = None;
-        self.doubt = Doubt::default();
+    /// Begins another question, as if there had been none before, in which what is open is taken as `options`
+    /// say and `fuel` expressions are evaluated at most. What follows from texts alone is kept.
+    pub(super) fn begin(&mut self, options: Options, fuel: u32) {
+        *self = Host {
+            fuel,
+            tuned: std::mem::take(&mut self.tuned),
+            writes: std::mem::take(&mut self.writes),
+            rebound: std::mem::take(&mut self.rebound),
+            meanings: std::mem::take(&mut self.meanings),
+            python: self.python.take(),
+            ..Host::with(self.sources, options)
+        };
     }
 
     /// A module-level expression's value.
@@ -325,6 +344,9 @@ impl<'a> Host<'a> {
         if self.is_skipped(file, scope, function) {
             return;
         }
+        if self.runs_first(file, function) {
+            self.begin_with_imports(file);
+        }
         for given in self.given_arguments(file, scope, function) {
             self.run_with(file, scope, function, &given);
         }
@@ -368,6 +390,7 @@ impl<'a> Host<'a> {
         if self.is_as_it_stands() {
             self.doubt = Doubt::of_whole();
         }
+        self.begin_with_imports(file);
         self.run_mains(file, mains);
     }
 

@@ -4,27 +4,35 @@
 //! something, the program, and each launch that stands by itself. A kernel's launches are those of
 //! it in the pieces from which it can be reached; a piece is run once for all kernels.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Origin;
 use super::contents::Contents;
+use super::facts::Table;
 use super::host::value::{Tensor, Value};
-use super::host::{Failure, Host, ObservedLaunch, Options, is_integer};
+use super::host::{FUEL, Failure, Host, ObservedLaunch, Options, is_integer};
 use super::known::Caller;
 use crate::hir::{Expr, Item, ItemKind, Launch, MainBlock, Module, Name};
 use crate::project::launchers::{
-    Mentions, called_elsewhere, is_named, named_in, reached_by, runs_alone,
+    Called, Mentions, called, is_test, mentions, named_in, reached_by, runs_alone,
 };
+use crate::project::ways::Place;
 use crate::project::{
     ItemRef, Resolution, Scope, Sources, in_class, is_expected_to_fail, item, launch_scope,
     launching_item, never_runs, resolve_expr, resolve_item,
 };
 use crate::source::{FileId, FileRange, TextRange};
+
+/// Expressions evaluated together for all that a file runs by itself: where it has many tests, each gets less.
+const FILE_FUEL: u32 = 200_000;
+
+/// Expressions evaluated at least for each of them.
+const LEAST_FUEL: u32 = 8_000;
 
 /// Launches of one kernel as host code makes them, scenarios first: nothing of the kernel itself is
 /// in them but its parameters, and which of these it writes to.
@@ -49,23 +57,14 @@ impl<'a> HostCode<'a> {
         let mut found: Vec<_> =
             scenarios.into_iter().map(|launch| (Origin::Scenario, launch)).collect();
         let files: Vec<FileId> = [file].into_iter().chain(self.sources.importers(file)).collect();
+        let launching = self.launching(&files, kernel);
         for from in &files {
             let from = self.file(*from);
-            let called = self.called(&from, &files, kernel);
+            let called = from.called().leading_to(self.sources, &launching);
             for open_flags in [false, true] {
                 let options = Options { open_flags, ..Options::default() };
-                let (mut launches, open) = from.launches(kernel, &called, options);
-                if open.drawn && launches.iter().any(is_vague) {
-                    let options = Options { drawn: true, ..options };
-                    let (drawn, _) = from.launches(kernel, &called, options);
-                    take_drawn(&mut launches, drawn);
-                }
-                if open.joined && launches.iter().any(is_open) {
-                    let options = Options { one_run: true, ..options };
-                    let (examples, _) = from.launches(kernel, &called, options);
-                    launches.iter_mut().for_each(|launch| add_example(launch, &examples));
-                }
-                found.extend(launches.into_iter().map(|launch| (Origin::Launch, launch)));
+                let launches = from.shown(kernel, &called, options).into_iter();
+                found.extend(launches.map(|launch| (Origin::Launch, launch)));
                 // A launch that the defaults of the functions around it do not reach.
                 if !found.is_empty() {
                     break;
@@ -75,14 +74,13 @@ impl<'a> HostCode<'a> {
         ShownLaunches(found)
     }
 
-    /// The names by which `from` has functions of others of `files` that launch `kernel`.
-    fn called(&self, from: &HostFile<'a>, files: &[FileId], kernel: ItemRef) -> FxHashSet<Name> {
-        let launches = |at: &ItemRef| {
-            files.contains(&at.file)
-                && is_named(self.sources, *at, &self.file(at.file).launchers(kernel))
+    /// The functions and classes of `files` by which `kernel` is launched.
+    fn launching(&self, files: &[FileId], kernel: ItemRef) -> FxHashSet<Place> {
+        let of_file = |file: &FileId| {
+            let launchers = self.file(*file).launchers(kernel);
+            launchers.iter().map(|name| (*file, name.clone())).collect::<Vec<_>>()
         };
-        let called = from.called_elsewhere.iter().filter(|(_, at)| launches(at));
-        called.map(|(name, _)| name.clone()).collect()
+        files.iter().flat_map(of_file).collect()
     }
 
     /// The exceptions that a file certainly raises, as a program and in functions that take nothing.
@@ -173,7 +171,7 @@ fn add_example(launch: &mut ObservedLaunch, examples: &[ObservedLaunch]) {
 
 /// A piece of host code that is run by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Piece {
+pub(super) enum Piece {
     /// A function, or the value of an assignment, by its index among the items.
     Item(u32),
     /// What the file runs when it is a program.
@@ -198,18 +196,29 @@ impl Open {
 }
 
 /// What a piece launches.
-struct Run {
+#[derive(Debug)]
+pub(super) struct Run {
     launches: Vec<ObservedLaunch>,
     open: Open,
     /// The exception that it certainly raises.
     failure: Option<Failure>,
 }
 
-/// Pieces of one file that were run.
-struct Runs<'a> {
-    host: Host<'a>,
-    done: FxHashMap<Piece, Rc<Run>>,
+impl Run {
+    /// Whether a launch of `kernel` is open as random numbers were drawn.
+    fn depends_on_draws(&self, kernel: ItemRef) -> bool {
+        self.open.drawn && of_kernel(&self.launches, kernel).any(is_vague)
+    }
+
+    /// Whether a launch of `kernel` is open as branches left something unknown.
+    fn depends_on_branches(&self, kernel: ItemRef) -> bool {
+        self.open.joined && of_kernel(&self.launches, kernel).any(is_open)
+    }
 }
+
+/// What the pieces of a file launch, as far as they were run. That follows from the piece and from how it is
+/// run alone, so that it is the same whatever kernel is asked about first.
+pub(super) type Runs = Table<(Piece, Options), Arc<OnceLock<Arc<Run>>>>;
 
 /// One file's host code.
 struct HostFile<'a> {
@@ -220,11 +229,17 @@ struct HostFile<'a> {
     launched: Arc<[Resolution]>,
     /// The names that kernels have in the file.
     kernels: FxHashMap<ItemRef, FxHashSet<Name>>,
-    mentions: Mentions,
+    mentions: Arc<Mentions>,
     /// What its programs, tests and benchmarks may call of other files.
-    called_elsewhere: Vec<(Name, ItemRef)>,
-    scenarios: RefCell<Option<Rc<Run>>>,
-    runs: RefCell<FxHashMap<Options, Runs<'a>>>,
+    called: OnceCell<Arc<Called>>,
+    /// The names through which its code launches kernels.
+    launchers: RefCell<FxHashMap<ItemRef, Rc<FxHashSet<Name>>>>,
+    scenarios: OnceCell<Run>,
+    /// Expressions evaluated for each piece that runs by itself.
+    share: u32,
+    /// What runs pieces.
+    host: RefCell<Host<'a>>,
+    runs: Arc<Runs>,
 }
 
 impl<'a> HostFile<'a> {
@@ -233,10 +248,13 @@ impl<'a> HostFile<'a> {
         HostFile {
             launched: launched(sources, file, &module),
             kernels: kernel_names(sources, file, &module),
-            mentions: Mentions::of(sources, file),
-            called_elsewhere: called_elsewhere(sources, file),
-            scenarios: RefCell::default(),
-            runs: RefCell::default(),
+            mentions: mentions(sources, file),
+            called: OnceCell::default(),
+            launchers: RefCell::default(),
+            scenarios: OnceCell::default(),
+            share: share(&module),
+            host: RefCell::new(Host::new(sources)),
+            runs: runs(sources, file),
             sources,
             file,
             module,
@@ -263,22 +281,29 @@ impl<'a> HostFile<'a> {
 
     /// Launches of a kernel in the file's scenarios.
     fn of_scenarios(&self, kernel: ItemRef) -> Vec<ObservedLaunch> {
-        let mut run = self.scenarios.borrow_mut();
-        let run = run.get_or_insert_with(|| {
+        let run = self.scenarios.get_or_init(|| {
             let mut host = Host::new(self.sources);
             for scenario in &self.module.scenarios {
                 host.run_scenario(self.file, scenario);
             }
             let open = Open::of(&host);
-            Rc::new(Run { launches: host.launches, open, failure: None })
+            Run { launches: host.launches, open, failure: None }
         });
         of_kernel(&run.launches, kernel).cloned().collect()
     }
 
+    fn called(&self) -> &Called {
+        self.called.get_or_init(|| called(self.sources, self.file))
+    }
+
     /// The names through which host code launches the kernel here.
-    fn launchers(&self, kernel: ItemRef) -> FxHashSet<Name> {
-        let launching = self.launching(&self.launches_of(kernel), kernel);
-        self.reaching(&launching)
+    fn launchers(&self, kernel: ItemRef) -> Rc<FxHashSet<Name>> {
+        let mut known = self.launchers.borrow_mut();
+        let launchers = known.entry(kernel).or_insert_with(|| {
+            let launching = self.launching(&self.launches_of(kernel), kernel);
+            Rc::new(self.reaching(&launching))
+        });
+        Rc::clone(launchers)
     }
 
     fn reaching(&self, launching: &FxHashSet<u32>) -> FxHashSet<Name> {
@@ -302,15 +327,32 @@ impl<'a> HostFile<'a> {
             .collect()
     }
 
-    /// What launches `kernel` when the host code runs that launches it, names it, or mentions
-    /// functions that do, and what runs by itself that calls functions of other files that do, which
-    /// it has by the names in `called`; and what that leaves open.
-    fn launches(
+    /// The launches of `kernel` that the host code shows. Only what leaves a launch open is run again, with
+    /// numbers that are drawn and as one possible run.
+    fn shown(
         &self,
         kernel: ItemRef,
         called: &FxHashSet<Name>,
         options: Options,
-    ) -> (Vec<ObservedLaunch>, Open) {
+    ) -> Vec<ObservedLaunch> {
+        let pieces = self.pieces(kernel, called, options);
+        let mut launches = self.launches(kernel, &pieces, options);
+        let again = |leaves_open: fn(&Run, ItemRef) -> bool, options_then: Options| {
+            let mut pieces = pieces.clone();
+            pieces.retain(|piece| leaves_open(&self.run(*piece, options), kernel));
+            self.launches(kernel, &pieces, options_then)
+        };
+        let drawn = again(Run::depends_on_draws, Options { drawn: true, ..options });
+        take_drawn(&mut launches, drawn);
+        let examples = again(Run::depends_on_branches, Options { one_run: true, ..options });
+        launches.iter_mut().for_each(|launch| add_example(launch, &examples));
+        launches
+    }
+
+    /// What to run for the launches of `kernel`: the host code that launches it, names it, or mentions
+    /// functions that do, and what runs by itself that calls functions of other files that do, which
+    /// it has by the names in `called`.
+    fn pieces(&self, kernel: ItemRef, called: &FxHashSet<Name>, options: Options) -> Vec<Piece> {
         let launches = self.launches_of(kernel);
         let launching = self.launching(&launches, kernel);
         let mut names = self.reaching(&launching);
@@ -321,38 +363,40 @@ impl<'a> HostFile<'a> {
             calling.retain(|index| runs_alone(self.item(*index)));
             items.extend(calling);
         }
-        let items = items.into_iter();
-        let mut runs: Vec<Rc<Run>> =
-            items.map(|index| self.run(Piece::Item(index), options)).collect();
+        let mut pieces: Vec<Piece> = items.into_iter().map(Piece::Item).collect();
         if self.program_reaches(kernel, &launches, names) {
-            runs.push(self.run(Piece::Program, options));
+            pieces.push(Piece::Program);
         }
         for (index, launch) in launches {
             let mut scenarios = self.module.scenarios.iter();
             let in_scenario = scenarios.any(|s| s.range.contains_range(launch.range));
             let at = FileRange { file: self.file, range: launch.map.exprs[launch.kernel] };
             // What is run in order may end before it comes to the launch.
-            let met = || {
-                let mut met = runs.iter().flat_map(|run| &run.launches);
-                met.any(|known| known.at == Some(at))
+            let meets = |piece: &Piece| {
+                let run = self.run(*piece, options);
+                run.launches.iter().any(|known| known.at == Some(at))
             };
-            if launch.host.is_none() && !in_scenario && !met() {
-                runs.push(self.run(Piece::Launch(index), options));
+            if launch.host.is_none() && !in_scenario && !pieces.iter().any(meets) {
+                pieces.push(Piece::Launch(index));
             }
         }
+        pieces
+    }
+
+    /// What launches `kernel` when these pieces run.
+    fn launches(&self, kernel: ItemRef, pieces: &[Piece], options: Options) -> Vec<ObservedLaunch> {
         let mut found: Vec<ObservedLaunch> = Vec::new();
-        for launch in runs.iter().flat_map(|run| of_kernel(&run.launches, kernel)) {
-            match found.iter_mut().find(|known| known.is_same(launch)) {
-                // It happens if one of the two does.
-                Some(known) => known.doubtful &= launch.doubtful,
-                None => found.push(launch.clone()),
+        for piece in pieces {
+            let run = self.run(*piece, options);
+            for launch in of_kernel(&run.launches, kernel) {
+                match found.iter_mut().find(|known| known.is_same(launch)) {
+                    // It happens if one of the two does.
+                    Some(known) => known.doubtful &= launch.doubtful,
+                    None => found.push(launch.clone()),
+                }
             }
         }
-        let open = Open {
-            joined: runs.iter().any(|run| run.open.joined),
-            drawn: runs.iter().any(|run| run.open.drawn),
-        };
-        (found, open)
+        found
     }
 
     /// Functions of host code that launch the kernel themselves, or name it: they may launch it in
@@ -376,6 +420,7 @@ impl<'a> HostFile<'a> {
     fn items_to_run(&self, launching: &FxHashSet<u32>, names: &FxHashSet<Name>) -> BTreeSet<u32> {
         let mut found = self.mentions.of_names(names);
         found.extend(launching);
+        found.extend(self.tests_of(names));
         let around: Vec<u32> = found.iter().flat_map(|index| self.around(*index)).collect();
         found.extend(around);
         found.retain(|index| {
@@ -389,6 +434,16 @@ impl<'a> HostFile<'a> {
             !is_class && !in_program && !never
         });
         found
+    }
+
+    /// The tests of classes that have one of these names: they may call methods beside them.
+    fn tests_of(&self, names: &FxHashSet<Name>) -> impl Iterator<Item = u32> {
+        let of_class = |item: &Item| match (&item.kind, &item.scope[..]) {
+            (ItemKind::Function(function), [class]) => names.contains(class) && is_test(function),
+            _ => false,
+        };
+        let items = (0..).zip(&self.module.items);
+        items.filter(move |(_, item)| of_class(item)).map(|(index, _)| index)
     }
 
     /// The functions that something stands in: they may call it with what it does not have itself.
@@ -426,23 +481,30 @@ impl<'a> HostFile<'a> {
     }
 
     /// What a piece launches.
-    fn run(&self, piece: Piece, options: Options) -> Rc<Run> {
-        let mut runs = self.runs.borrow_mut();
-        let Runs { host, done } = runs.entry(options).or_insert_with(|| Runs {
-            host: Host::with(self.sources, options),
-            done: FxHashMap::default(),
-        });
-        let run = done.entry(piece).or_insert_with(|| {
-            host.begin();
-            self.run_in(host, piece);
-            let mut launches = std::mem::take(&mut host.launches);
-            if let Piece::Item(index) = piece {
-                let caller = Some(Caller(ItemRef { file: self.file, index }));
-                launches.iter_mut().for_each(|launch| launch.caller = caller);
-            }
-            Rc::new(Run { launches, open: Open::of(host), failure: host.failure.take() })
-        });
-        Rc::clone(run)
+    fn run(&self, piece: Piece, options: Options) -> Arc<Run> {
+        let kept = self.runs.get((piece, options), Arc::default);
+        Arc::clone(kept.get_or_init(|| Arc::new(self.run_anew(piece, options))))
+    }
+
+    /// Expressions evaluated for a piece at most.
+    fn fuel(&self, piece: Piece) -> u32 {
+        match piece {
+            Piece::Item(index) if runs_alone(self.item(index)) => self.share,
+            Piece::Program => self.share,
+            _ => FUEL,
+        }
+    }
+
+    fn run_anew(&self, piece: Piece, options: Options) -> Run {
+        let mut host = self.host.borrow_mut();
+        host.begin(options, self.fuel(piece));
+        self.run_in(&mut host, piece);
+        let mut launches = std::mem::take(&mut host.launches);
+        if let Piece::Item(index) = piece {
+            let caller = Some(Caller(ItemRef { file: self.file, index }));
+            launches.iter_mut().for_each(|launch| launch.caller = caller);
+        }
+        Run { launches, open: Open::of(&host), failure: host.failure.take() }
     }
 
     fn run_in(&self, host: &mut Host<'a>, piece: Piece) {
@@ -464,6 +526,21 @@ impl<'a> HostFile<'a> {
             }
             Piece::Launch(index) => host.observe(self.file, &self.module.launches[index as usize]),
         }
+    }
+}
+
+/// Expressions evaluated for each piece of a module that runs by itself.
+fn share(module: &Module) -> u32 {
+    let alone = module.items.iter().filter(|item| runs_alone(item)).count();
+    let programs = usize::from(!module.mains.is_empty());
+    (FILE_FUEL / (alone + programs).max(1) as u32).clamp(LEAST_FUEL, FUEL)
+}
+
+/// What the pieces of a file launch, which is kept where files never change.
+fn runs(sources: &dyn Sources, file: FileId) -> Arc<Runs> {
+    match sources.facts() {
+        Some(facts) => facts.runs.get(file, Arc::default),
+        None => Arc::default(),
     }
 }
 

@@ -9,7 +9,7 @@ use rustc_hash::FxHashSet;
 use super::ConstArg;
 use super::config::Config;
 use super::host::value::{Tuner, TunerKind, Value};
-use super::host::{Arguments, Host, Options, Variables};
+use super::host::{Arguments, FUEL, Host, Options, Variables};
 use super::launches::ShownLaunches;
 use super::spelled::spelled;
 use super::stated::{Stated, stated};
@@ -230,7 +230,7 @@ impl<'a> Reader<'a> {
         for file in [self.kernel.at.file].into_iter().chain(around) {
             for item in wrapping_calls(self.sources, file, self.kernel.at) {
                 let ItemKind::Assign { body, map, value, .. } = &item.kind else { continue };
-                self.host.begin();
+                self.host.begin(Options::default(), FUEL);
                 self.host.module_expr(file, &item.scope, (body, map), *value);
                 for tuner in self.applied() {
                     let scope = Scope { file, path: &item.scope };

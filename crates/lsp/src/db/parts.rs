@@ -10,7 +10,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use tile_compiler::hir::{Function, Item, ItemKind, Module, Name, apart};
-use tile_compiler::project::{self, ArrayHead, ItemRef, Sources};
+use tile_compiler::project::{self, ArrayHead, Imports, ItemRef, Sources, Ways};
 use tile_compiler::source::{FileId, LineIndex, TextRange};
 use tile_compiler::specialization::{Usage, may_write, usage};
 
@@ -229,6 +229,14 @@ impl Sources for Observed<'_> {
 
     fn capability(&self) -> u32 {
         self.capability
+    }
+
+    fn imports(&self, file: FileId) -> Option<Imports> {
+        Analysis(self.db).imports(file)
+    }
+
+    fn ways(&self, file: FileId) -> Option<Arc<Ways>> {
+        Analysis(self.db).ways(file)
     }
 
     fn importers(&self, file: FileId) -> Vec<FileId> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 use tile_compiler::hir::{Module, Name};
-use tile_compiler::project::{self, ArrayHead, ItemRef, paths};
+use tile_compiler::project::{self, ArrayHead, Imports, ItemRef, Ways, paths};
 use tile_compiler::source::{FileId, LineIndex};
 
 use super::{Db, SourceFile, Workspace, folder_rules, line_index, module, parts};
@@ -52,6 +52,19 @@ pub(crate) fn package_folders(
     let candidates = paths::candidates(&from.path(db).to_string_lossy(), roots, level, path);
     let inits = candidates.iter().filter_map(|file| file.strip_suffix("/__init__.py"));
     inits.map(str::to_owned).collect()
+}
+
+/// What the imports of a file bind.
+#[salsa::tracked(returns(ref))]
+fn imports(db: &dyn Db, file: SourceFile) -> Imports {
+    project::find_imports(&Analysis(db), file.id(db))
+}
+
+/// What a file has to do with others: an edit seldom changes that, and then nothing else that follows from
+/// it is asked again.
+#[salsa::tracked(returns(ref))]
+fn ways(db: &dyn Db, file: SourceFile) -> Arc<Ways> {
+    Arc::new(Ways::of(&Analysis(db), file.id(db)))
 }
 
 /// The files whose kernels host code of `file` launches.
@@ -109,6 +122,14 @@ impl project::Sources for Analysis<'_> {
         let folder = self.0.file_of(from)?.path(self.0).parent()?;
         let header = self.0.file(&folder.join(path)).text(self.0).as_ref()?;
         ArrayHead::parse(header.text()).ok()
+    }
+
+    fn imports(&self, file: FileId) -> Option<Imports> {
+        Some(imports(self.0, self.0.file_of(file)?).clone())
+    }
+
+    fn ways(&self, file: FileId) -> Option<Arc<Ways>> {
+        Some(ways(self.0, self.0.file_of(file)?).clone())
     }
 
     fn importers(&self, file: FileId) -> Vec<FileId> {

@@ -35,9 +35,71 @@ pub(super) fn made_by(path: &[&str], args: &Args<'_>) -> Option<Value> {
             }
             _ => None,
         },
-        [name] => constructed(name, args),
+        [name] => counted(name, args).or_else(|| constructed(name, args)),
         _ => None,
     }
+}
+
+/// What a function makes of integers along one axis that are all known: NumPy makes it of lists as well.
+fn counted(name: &str, args: &Args<'_>) -> Option<Value> {
+    let [of] = args.positional()[..] else { return None };
+    if !args.keywords().is_empty() {
+        return None;
+    }
+    let integers = match (name, of) {
+        ("concatenate" | "hstack", Value::List(parts) | Value::Tuple(parts)) => {
+            parts.iter().map(integers).collect::<Option<Vec<_>>>()?.concat()
+        }
+        (_, of) => integers(of)?,
+    };
+    Some(match name {
+        "concatenate" | "hstack" => of_integers(&integers),
+        "sort" | "unique" => {
+            let mut sorted = integers;
+            sorted.sort_unstable();
+            if name == "unique" {
+                sorted.dedup();
+            }
+            of_integers(&sorted)
+        }
+        "cumsum" => {
+            let sum = |sum: &mut i128, number: i128| {
+                *sum = sum.checked_add(number)?;
+                Some(*sum)
+            };
+            let sums: Vec<i128> = integers.iter().copied().scan(0, sum).collect();
+            return (sums.len() == integers.len()).then(|| of_integers(&sums));
+        }
+        "diff" => {
+            let pairs = integers.windows(2).map(|pair| pair[1].checked_sub(pair[0]));
+            of_integers(&pairs.collect::<Option<Vec<_>>>()?)
+        }
+        "amax" | "max" => Value::Int(Some(integers.into_iter().max()?)),
+        "amin" | "min" => Value::Int(Some(integers.into_iter().min()?)),
+        "sum" => Value::Int(integers.into_iter().try_fold(0, i128::checked_add)),
+        _ => return None,
+    })
+}
+
+/// Integers along one axis, all of which are known: of an array with NumPy's own type of them, or of a
+/// list.
+fn integers(of: &Value) -> Option<Vec<i128>> {
+    let items = match of {
+        Value::Array(array) if array.dtype.as_deref() == Some("i64") => listed(array)?,
+        Value::List(items) | Value::Tuple(items) => items.clone(),
+        _ => return None,
+    };
+    let integer = |item: &Value| match item {
+        Value::Int(number) => *number,
+        _ => None,
+    };
+    items.iter().map(integer).collect::<Option<Vec<_>>>().filter(|items| !items.is_empty())
+}
+
+fn of_integers(integers: &[i128]) -> Value {
+    let list = integers.iter().map(|number| Value::Int(Some(*number))).collect();
+    let given = [(None, Value::List(list))];
+    constructed("array", &Args(&given)).unwrap_or(Value::Unknown)
 }
 
 /// Random numbers.
@@ -192,6 +254,9 @@ pub(super) fn method(array: &Tensor, name: &str, args: &Args<'_>) -> Value {
             }
         }
         "tolist" => listed(array).map(Value::List),
+        "cumsum" | "max" | "min" | "sum" if args.0.is_empty() => {
+            counted(name, &Args(&[(None, Value::Array(Box::new(array.clone())))]))
+        }
         _ => None,
     };
     known.unwrap_or(Value::Unknown)

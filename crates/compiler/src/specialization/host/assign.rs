@@ -2,6 +2,7 @@
 
 use super::frame::Frame;
 use super::misuse::{Misuse, is_whole};
+use super::statics::Owner;
 use super::value::{Descriptor, Tensor, Value};
 use super::{Host, collections, data, fits, operators, order, views};
 use crate::hir::{Expr, ExprId, ItemKind, Name};
@@ -13,9 +14,13 @@ impl Host<'_> {
     pub(super) fn assign(&mut self, frame: &mut Frame, target: ExprId, value: &Value) {
         let code = frame.code.clone();
         match &code.body().exprs[target] {
+            Expr::Name(name) if self.binds_global(frame, name) => {
+                self.set_static(Owner::Module(frame.file), name, value.clone());
+            }
             Expr::Name(name) => {
-                let made = self.class_made(frame, name, value);
-                frame.bind(name, made.unwrap_or_else(|| value.clone()));
+                let value = self.class_made(frame, name, value).unwrap_or_else(|| value.clone());
+                self.note_bound(frame, name, &value);
+                frame.bind_anew(name, value);
             }
             Expr::Tuple(targets) | Expr::List(targets) => {
                 let starred =
@@ -53,16 +58,24 @@ impl Host<'_> {
             Expr::Subscript { value: object, index } => {
                 self.assign_item(frame, *object, *index, value);
             }
-            Expr::Attribute { value: object, attr }
-                if let Value::Object(object) = self.expr(frame, *object) =>
-            {
-                self.set_attribute(object, attr, value.clone());
-            }
-            Expr::Attribute { value: object, attr } if &**attr == "block_shape" => {
-                self.assign_block(frame, *object, value);
-            }
-            Expr::Attribute { value: object, attr } if &**attr == "data" => {
-                self.note_replaced(frame, *object);
+            Expr::Attribute { value: object, attr } => {
+                let owner = self.expr(frame, *object);
+                self.note_taken_out(attr);
+                match (&owner, &**attr) {
+                    (Value::Object(object), _) if let Some(setter) = self.setter(*object, attr) => {
+                        self.call_setter(setter, &owner, value);
+                    }
+                    (Value::Object(object), _) => self.set_attribute(*object, attr, value.clone()),
+                    (Value::Descriptor(descriptor), "block_shape") => {
+                        self.assign_block(frame, *object, descriptor, value);
+                    }
+                    (_, "data") => self.note_replaced(frame, *object),
+                    _ => {
+                        if let Some(owner) = self.static_owner(&owner) {
+                            self.set_static(owner, attr, value.clone());
+                        }
+                    }
+                }
             }
             _ => {}
         }
@@ -115,7 +128,7 @@ impl Host<'_> {
                     changed.map_or(Value::Unknown, |()| Value::Dict(entries)),
                 );
             }
-            Value::Object(sequence) => self.change_sequence(sequence, "insert", None),
+            Value::Object(sequence) => self.set_child(sequence, &key, value.clone()),
             Value::List(mut items) => {
                 let at = match key {
                     Value::Int(Some(at)) => operators::position(items.len(), at),
@@ -166,14 +179,16 @@ impl Host<'_> {
     }
 
     /// `descriptor.block_shape = value`.
-    fn assign_block(&mut self, frame: &mut Frame, object: ExprId, value: &Value) {
-        let Value::Descriptor(descriptor) = self.expr(frame, object) else { return };
+    fn assign_block(
+        &mut self,
+        frame: &mut Frame,
+        object: ExprId,
+        descriptor: &Descriptor,
+        value: &Value,
+    ) {
         let Some(block) = value.elements() else { return };
-        self.assign(
-            frame,
-            object,
-            &Value::Descriptor(Box::new(Descriptor { block, ..*descriptor })),
-        );
+        let descriptor = Descriptor { block, ..descriptor.clone() };
+        self.assign(frame, object, &Value::Descriptor(Box::new(descriptor)));
     }
 }
 

@@ -168,6 +168,10 @@ impl Host<'_> {
             return Value::Unknown;
         };
         let context = self.object();
+        if let Value::Object(context) = context {
+            let wanted = args.iter().map(|(_, given)| self.wants_gradient(given)).collect();
+            self.set_attribute(context, &"needs_input_grad".into(), Value::Tuple(wanted));
+        }
         let output = self.forward((class.file, &scope, around.as_ref()), &context, args);
         let output = self.numbered(output);
         if let Some(backward) = self.method(class.file, &scope, "backward") {
@@ -380,6 +384,25 @@ impl Host<'_> {
         let pairs: Vec<_> =
             results.iter().enumerate().map(|(at, result)| (result, gradient(at))).collect();
         self.backward(&pairs)
+    }
+
+    /// `torch.autograd.gradcheck(func, inputs)`: runs a function, and its backward with gradients that are
+    /// laid out as its results would be by themselves.
+    pub(super) fn gradcheck(&mut self, args: &Args<'_>) -> Value {
+        let (Some(function), Some(inputs)) = (args.get(0, "func"), args.get(1, "inputs")) else {
+            return Value::Unknown;
+        };
+        let inputs = inputs.elements().unwrap_or_else(|| vec![inputs.clone()]);
+        let given: Vec<_> = inputs.into_iter().map(|input| (None, input)).collect();
+        let results = self.call_value(function, &given);
+        let results = results.elements().unwrap_or_else(|| vec![results.clone()]);
+        for result in &results {
+            let Value::Tensor(tensor) = result else { continue };
+            let gradient = Tensor { strides: None, storage: None, ..tensor.clone() }.copied();
+            let gradient = self.allocate(Value::Tensor(gradient), Contents::Unknown);
+            self.backward(&[(result, Some(&gradient))]);
+        }
+        Value::Bool(None)
     }
 
     /// What `torch.autograd.grad(outputs, inputs, grad_outputs)` gives: a tensor for each input.

@@ -12,7 +12,7 @@ use super::scenario::scenario_reduction;
 use super::tensor;
 use super::value::{Callable, Tensor, Value};
 use super::{
-    Frame, Host, arrays, collections, data, drawn, launch, made, operators, rebound, views,
+    Frame, Host, arrays, collections, data, drawn, launch, made, operators, rebound, sets, views,
 };
 use crate::builtins::TORCH;
 use crate::hir::{Arg, Body, CompareOp, Expr, ExprId, Name};
@@ -142,6 +142,7 @@ impl Host<'_> {
         let args = Args(&values);
         if let Some((_, name)) = &method {
             self.note_mode(name);
+            self.note_gradients(name, receiver.as_ref(), &args);
             self.differentiated |= &**name == "backward";
         }
         let own = match (&receiver, &method) {
@@ -221,6 +222,23 @@ impl Host<'_> {
                 self.gradients_of(&args)
             }
             (Value::Named(Resolution::External(path)), ..)
+                if path.iter().map(|name| &**name).eq([TORCH, "autograd", "gradcheck"]) =>
+            {
+                self.gradcheck(&args)
+            }
+            (Value::Named(Resolution::External(path)), ..)
+                if path.iter().map(|name| &**name).eq(["functools", "reduce"])
+                    && is_own(args.get(0, "function"))
+                    && let Some(result) = self.reduced(&args) =>
+            {
+                result
+            }
+            (Value::Named(Resolution::External(path)), ..)
+                if path.iter().map(|name| &**name).eq(["importlib", "import_module"]) =>
+            {
+                self.imported_by_name(frame.file, &args)
+            }
+            (Value::Named(Resolution::External(path)), ..)
                 if path.iter().map(|name| &**name).eq([TORCH, "is_autocast_enabled"]) =>
             {
                 Value::Bool(self.chooses_types())
@@ -278,6 +296,7 @@ impl Host<'_> {
                     _ => {
                         let made = self.allocate(result, contents);
                         let made = drawn::by_torch(&path, self.allocate_known(made));
+                        self.note_wanted(&args, &made);
                         self.drawn_by_one_run(made)
                     }
                 };
@@ -288,11 +307,12 @@ impl Host<'_> {
                     _ => made,
                 }
             }
-            (Value::Named(Resolution::Class(at)), ..) if complete => {
-                self.record(at, &args).unwrap_or_else(|| self.instance(at, &values))
-            }
+            (Value::Named(Resolution::Class(at)), ..) if complete => self.made_by(at, &values),
             (Value::Object(object), ..) if complete => self.call_instance(object, &values),
             (Value::Global(name), ..) if &*name == "getattr" => self.getattr(frame.file, &args),
+            (Value::Global(name), ..) if &*name == "globals" => {
+                Value::Named(Resolution::File(frame.file))
+            }
             (Value::Global(name), ..) => {
                 let given = |(name, value): &(_, Value)| {
                     (Option::clone(name), self.iterated(value.clone()))
@@ -381,6 +401,11 @@ impl Host<'_> {
         is_plain && needed.any(|(param, given)| param.default.is_none() && given.is_none())
     }
 
+    /// What a call of a class makes.
+    pub(super) fn made_by(&mut self, class: ItemRef, args: &[(Option<Name>, Value)]) -> Value {
+        self.record(class, &Args(args)).unwrap_or_else(|| self.instance(class, args))
+    }
+
     /// An instance of a named tuple; `None` for other classes.
     fn record(&mut self, class: ItemRef, args: &Args<'_>) -> Option<Value> {
         let found = project::class(self.sources, class)?;
@@ -426,6 +451,14 @@ impl Host<'_> {
             (Value::Tuple(sizes), "numel") => Value::Int(views::elements(sizes)),
             (Value::Array(array), _) => arrays::method(array, name, args),
             (Value::List(_) | Value::Dict(_), "copy") => receiver.clone(),
+            (Value::Set(items), _) => sets::method(items, name, args).unwrap_or(Value::Unknown),
+            (Value::Unknown, "setattr") if self.entry.is_some() => {
+                self.patch(frame.file, args);
+                Value::Unknown
+            }
+            (Value::Record { names, items }, _) => {
+                self.record_method(frame.file, (names, items), name, args)
+            }
             (Value::Dict(entries), "get") => {
                 let key = args.get(0, "").cloned().unwrap_or(Value::Unknown);
                 let default = args.get(1, "").cloned().unwrap_or(Value::None);
@@ -527,6 +560,11 @@ impl Host<'_> {
             }
         }
     }
+}
+
+/// True for a function of the project.
+fn is_own(function: Option<&Value>) -> bool {
+    matches!(function, Some(Value::Callable(_) | Value::Named(Resolution::Function(_))))
 }
 
 /// True for the classes of a module's parameters and buffers.

@@ -3,8 +3,10 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::collections;
+use super::operators::position;
 use super::value::{Callable, Value};
 use super::{Frame, Host};
 use crate::hir::collections::root;
@@ -19,6 +21,8 @@ pub(super) struct Names {
     shared: Vec<FxHashSet<Name>>,
     /// Whether lambdas were made that see later values of variables.
     lambdas: bool,
+    /// By variable, the place from which it has its collection, that is no variable of this function.
+    places: FxHashMap<Name, ExprId>,
 }
 
 impl Names {
@@ -57,6 +61,28 @@ impl Frame {
         self.variables.insert(name.clone(), value);
     }
 
+    /// As [`Frame::bind`], to what is no part of what it held.
+    pub(super) fn bind_anew(&mut self, name: &Name, value: Value) {
+        self.names.places.remove(name);
+        self.bind(name, value);
+    }
+
+    /// Notes that a variable has its collection from an attribute or a variable of the module.
+    pub(super) fn note_place(&mut self, target: ExprId, source: ExprId) {
+        let code = self.code.clone();
+        let exprs = &code.body().exprs;
+        let is_elsewhere = match &exprs[source] {
+            Expr::Name(name) => !self.variables.contains_key(name),
+            Expr::Attribute { value, .. } => is_named(code.body(), *value),
+            _ => false,
+        };
+        if let Expr::Name(name) = &exprs[target]
+            && is_elsewhere
+        {
+            self.names.places.insert(name.clone(), source);
+        }
+    }
+
     /// The frame as a lambda that is made in it keeps it.
     pub(super) fn kept(&mut self) -> Arc<Frame> {
         self.names.lambdas = true;
@@ -87,6 +113,20 @@ impl Frame {
         }
     }
 
+    /// Notes that the collection at a place that ends in `name` is another one now, for variables that
+    /// have it from there.
+    fn follow_place(&mut self, name: &Name, now: &Value) {
+        let code = self.code.clone();
+        let exprs = &code.body().exprs;
+        let ends_so = |place: ExprId| match &exprs[place] {
+            Expr::Name(last) | Expr::Attribute { attr: last, .. } => last == name,
+            _ => false,
+        };
+        let places = self.names.places.iter().filter(|(_, place)| ends_so(**place));
+        let names: Vec<Name> = places.map(|(name, _)| name.clone()).collect();
+        names.iter().for_each(|name| self.bind(name, now.clone()));
+    }
+
     /// Notes that no collection need be what it was.
     pub(super) fn change_all(&mut self) {
         let names: Vec<Name> = self.variables.keys().cloned().collect();
@@ -103,10 +143,20 @@ impl Frame {
         }
     }
 
-    /// Of the arguments that a function was called with, the collections that it changed.
-    pub(super) fn changed_of(&self, arguments: Vec<(Name, Value)>) -> impl Iterator<Item = Value> {
+    /// Of the arguments that a function was called with, the collections that it changed, with what they
+    /// are now where its end shows it.
+    pub(super) fn changed_of(
+        &self,
+        arguments: Vec<(Name, Value)>,
+        shows: bool,
+    ) -> impl Iterator<Item = (Value, Value)> {
+        let bound: Vec<&Name> = self.code.body().bound_names().collect();
         let changed = arguments.into_iter().filter(|(name, _)| self.names.changed.contains(name));
-        changed.map(|(_, value)| value)
+        changed.map(move |(name, before)| {
+            let is_kept = shows && !self.exits.may_return() && !bound.contains(&&name);
+            let now = self.variables.get(&name).filter(|_| is_kept).cloned();
+            (before, now.unwrap_or(Value::Collection))
+        })
     }
 }
 
@@ -114,17 +164,73 @@ impl Host<'_> {
     /// Notes that the collection `object` is `changed` now, which may be an attribute of an object.
     pub(super) fn change_collection(&mut self, frame: &mut Frame, object: ExprId, changed: Value) {
         let code = frame.code.clone();
-        if let Some((owner, attr)) = held(code.body(), object)
-            && let Value::Object(owner) = self.expr(frame, owner)
+        let body = code.body();
+        if let Expr::Subscript { value, index } = body.exprs[object]
+            && is_named(body, index)
+            && let Some(around) = self.with_item(frame, (value, index), &changed)
         {
-            let is_all = matches!(code.body().exprs[object], Expr::Attribute { .. });
-            let now = match is_all && self.doubt.is_sure() {
-                true => changed.clone(),
-                false => Value::Collection,
-            };
-            self.replace_attribute(owner, attr, now);
+            return self.change_collection(frame, value, around);
         }
-        frame.change(object, changed);
+        let is_part = matches!(body.exprs[object], Expr::Subscript { .. });
+        let now = match !is_part && self.doubt.is_sure() {
+            true => changed.clone(),
+            false => Value::Collection,
+        };
+        if let Some((owner, attr)) = held(body, object) {
+            let owner = self.expr(frame, owner);
+            self.change_attribute(&owner, attr, now.clone());
+            frame.follow_place(attr, &now);
+        } else if let Some(name) = root(body, object)
+            && let Some((owner, held)) = self.static_named(frame, name)
+        {
+            self.replace_static(owner, &held, now.clone());
+            frame.follow_place(name, &now);
+        }
+        frame.change(object, changed.clone());
+        if let Expr::Name(name) = &body.exprs[object]
+            && let Some(place) = frame.names.places.get(name).copied()
+        {
+            self.change_collection(frame, place, changed);
+        }
+    }
+
+    /// A list or dict with another item.
+    fn with_item(
+        &mut self,
+        frame: &mut Frame,
+        (collection, index): (ExprId, ExprId),
+        item: &Value,
+    ) -> Option<Value> {
+        let around = self.expr(frame, collection);
+        let key = self.expr(frame, index);
+        match around {
+            Value::Dict(mut entries) => {
+                collections::set(&mut entries, key, item.clone())?;
+                Some(Value::Dict(entries))
+            }
+            Value::List(mut items) => {
+                let Value::Int(Some(at)) = key else { return None };
+                let at = position(items.len(), at)?;
+                items[at] = item.clone();
+                Some(Value::List(items))
+            }
+            _ => None,
+        }
+    }
+
+    /// Notes that the collection that is an attribute of a value is this one now.
+    fn change_attribute(&mut self, owner: &Value, attr: &Name, now: Value) {
+        let owner = match owner {
+            Value::Object(object) => match self.class_with(*object, attr) {
+                Some(class) => class,
+                None => return self.replace_attribute(*object, attr, now),
+            },
+            owner => match self.static_owner(owner) {
+                Some(owner) => self.holder(owner, attr),
+                None => return,
+            },
+        };
+        self.replace_static(owner, attr, now);
     }
 
     /// Notes that the function that was just called changed collections which `args` name.
@@ -135,10 +241,25 @@ impl Host<'_> {
         }
         let code = frame.code.clone();
         for arg in args {
+            if is_named(code.body(), arg.value) {
+                let given = self.expr(frame, arg.value);
+                let mut same = changed.iter().filter(|(before, _)| *before == given);
+                match (same.next(), same.next()) {
+                    (Some((_, now)), None) => {
+                        self.change_collection(frame, arg.value, now.clone());
+                    }
+                    (Some(_), Some(_)) => {
+                        self.change_collection(frame, arg.value, Value::Collection);
+                    }
+                    _ => {}
+                }
+                continue;
+            }
             let mut names = Vec::new();
             sources(code.body(), arg.value, &mut names);
             for name in names {
-                if frame.variables.get(&name).is_some_and(|value| changed.contains(value)) {
+                let is_changed = |value: &Value| changed.iter().any(|(before, _)| before == value);
+                if frame.variables.get(&name).is_some_and(is_changed) {
                     frame.forget(&name);
                 }
             }
@@ -155,9 +276,10 @@ fn held(body: &Body, collection: ExprId) -> Option<(ExprId, &Name)> {
     }
 }
 
+/// Whether an expression says the same however often it is asked.
 fn is_named(body: &Body, value: ExprId) -> bool {
     match &body.exprs[value] {
-        Expr::Name(_) => true,
+        Expr::Name(_) | Expr::Literal(_) => true,
         Expr::Attribute { value, .. } => is_named(body, *value),
         _ => false,
     }
@@ -166,7 +288,7 @@ fn is_named(body: &Body, value: ExprId) -> bool {
 /// Whether a value may change in place, or hold what does.
 pub(super) fn is_collection(value: &Value) -> bool {
     match value {
-        Value::List(_) | Value::Dict(_) => true,
+        Value::List(_) | Value::Dict(_) | Value::Set(_) => true,
         Value::Tuple(items) | Value::Record { items, .. } => items.iter().any(is_collection),
         _ => false,
     }

@@ -2,6 +2,7 @@
 
 use super::arguments::Args;
 use super::operators::{self, position};
+use super::sets;
 use super::value::Value;
 
 /// What a method makes of the collection it is called on, and what it returns; `None` for methods
@@ -10,6 +11,7 @@ pub(super) fn changed(receiver: &Value, name: &str, args: &Args<'_>) -> Option<(
     match receiver {
         Value::List(items) => changed_list(items, name, args),
         Value::Dict(entries) => changed_dict(entries, name, args),
+        Value::Set(items) => sets::changed(items, name, args),
         _ => None,
     }
 }
@@ -101,7 +103,25 @@ fn changed_dict(entries: &Entries, name: &str, args: &Args<'_>) -> Option<(Value
             entries.clear();
             true
         }
-        ("setdefault" | "pop" | "popitem" | "clear", _) => {
+        ("move_to_end", Some(key)) if is_key(key) && args.0.len() == 1 => {
+            let known = entries.iter().position(|(known, _)| known == key);
+            let moved = known.map(|at| entries.remove(at));
+            let is_known = moved.is_some();
+            entries.extend(moved);
+            is_known
+        }
+        ("popitem", None) => {
+            let is_last = args.keyword("last").map_or(Some(true), operators::truth);
+            let popped = match is_last {
+                Some(true) => entries.pop(),
+                Some(false) if !entries.is_empty() => Some(entries.remove(0)),
+                _ => None,
+            };
+            let is_known = popped.is_some();
+            result = popped.map_or(Value::Unknown, |(key, value)| Value::Tuple(vec![key, value]));
+            is_known
+        }
+        ("setdefault" | "pop" | "popitem" | "clear" | "move_to_end", _) => {
             result = Value::Unknown;
             false
         }

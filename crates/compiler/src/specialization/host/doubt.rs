@@ -10,6 +10,7 @@ use super::flow::Flow;
 use super::value::Value;
 use super::{Frame, Host};
 use crate::hir::{Expr, ExprId, Name};
+use crate::project::{Resolution, Scope};
 
 /// Methods that ask a tensor for its numbers.
 const READS: &[&str] = &["all", "any", "count_nonzero", "item", "max", "min", "sum", "tolist"];
@@ -92,6 +93,11 @@ impl Doubt {
     /// Whether the code runs for certain where what began the run does.
     pub(super) fn is_sure(&self) -> bool {
         self.open == 0 && !self.left && !self.lost && !self.raised
+    }
+
+    /// Whether an exception would be handled.
+    pub(super) fn has_handlers(&self) -> bool {
+        self.handlers > 0
     }
 
     /// Whether nothing keeps the code from running that did not where `other` was.
@@ -250,6 +256,31 @@ impl Frame {
 }
 
 impl Host<'_> {
+    /// Who decides a condition that is not known. One on whether a package is installed that is no part of
+    /// the project has either outcome somewhere.
+    pub(super) fn decided(&mut self, frame: &Frame, test: ExprId) -> Decided {
+        match frame.decided(test) {
+            Decided::Settled if self.asks_for_package(frame, test) => Decided::ByCallers,
+            decided => decided,
+        }
+    }
+
+    fn asks_for_package(&mut self, frame: &Frame, id: ExprId) -> bool {
+        let exprs = &frame.code.body().exprs;
+        let mut asks = match &exprs[id] {
+            Expr::Name(name) if !frame.variables.contains_key(name) => {
+                let scope = Scope { file: frame.file, path: &frame.scope };
+                match self.meaning(scope, name) {
+                    Resolution::Constant(at) => !self.other_outcomes(at).is_empty(),
+                    _ => false,
+                }
+            }
+            _ => false,
+        };
+        exprs[id].for_each_child(|child| asks = asks || self.asks_for_package(frame, child));
+        asks
+    }
+
     /// Runs what stands under a condition that is not known.
     pub(super) fn doubting<T>(&mut self, doubtful: bool, code: impl FnOnce(&mut Self) -> T) -> T {
         self.doubt.conditions += u32::from(doubtful);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::value::Value;
 use super::{Host, operators};
 use crate::hir::{CompareOp, Name};
-use crate::project::{ItemRef, class, enumeration, is_member_name};
+use crate::project::{Also, ItemRef, class, enumeration, is_member_name};
 use crate::specialization::MemberArg;
 
 impl Host<'_> {
@@ -49,6 +49,17 @@ impl Host<'_> {
             CompareOp::Ne | CompareOp::IsNot => same.map(|same| !same),
             _ => None,
         }
+    }
+
+    /// What an operator computes with: of members of enumerations that are numbers, those.
+    pub(super) fn as_operand(&mut self, value: Value) -> Value {
+        let Value::Member(member) = &value else { return value };
+        let kind = class(self.sources, member.class)
+            .and_then(|class| enumeration(self.sources, member.class.file, &class));
+        let is_number =
+            kind.is_some_and(|kind| kind.also == Some(Also::Int) && !kind.flag && !kind.altered);
+        let number = is_number.then(|| self.attribute_of_member(member, "value"));
+        number.filter(|number| matches!(number, Value::Int(Some(_)))).unwrap_or(value)
     }
 
     /// `.name` and `.value` of a member of an enumeration.

@@ -3,7 +3,7 @@
 use super::operators::{self, compare, truth};
 use super::value::{Callable, Parameter, Value};
 use super::views::Part;
-use super::{Frame, Host, MAX_DEPTH, collections, data};
+use super::{Frame, Host, MAX_DEPTH, collections, data, sets};
 use crate::hir::{
     BinaryOp, Body, CompareOp, Expr, ExprId, FStringPart, LambdaParam, Literal, UnaryOp,
 };
@@ -30,6 +30,13 @@ impl Host<'_> {
             Expr::Literal(literal) => literal_value(literal),
             Expr::Tuple(items) => self.items(frame, items).map_or(Value::Collection, Value::Tuple),
             Expr::List(items) => self.items(frame, items).map_or(Value::Collection, Value::List),
+            Expr::Set(items) => {
+                self.items(frame, items).and_then(sets::of).unwrap_or(Value::Collection)
+            }
+            Expr::SetComp(elements) => match self.expr(frame, *elements) {
+                Value::List(items) => sets::of(items).unwrap_or(Value::Collection),
+                _ => Value::Unknown,
+            },
             Expr::ListComp { element, target, iterable, conditions } => {
                 self.comprehension(frame, *element, *target, *iterable, conditions)
             }
@@ -39,8 +46,10 @@ impl Host<'_> {
                 _ => Value::Unknown,
             },
             Expr::Binary { op, lhs, rhs } => {
-                let lhs = self.expr(frame, *lhs);
-                let rhs = self.expr(frame, *rhs);
+                let [lhs, rhs] = [lhs, rhs].map(|operand| {
+                    let value = self.expr(frame, *operand);
+                    self.as_operand(value)
+                });
                 let result = operators::binary(*op, &lhs, &rhs);
                 let name = if *op == BinaryOp::MatMul { "matmul" } else { "" };
                 match self.cast_automatically(name, result) {
@@ -78,6 +87,7 @@ impl Host<'_> {
             }
             Expr::Call { callee, args } => self.call(frame, id, *callee, args),
             Expr::Attribute { value, attr } => {
+                self.may_be_unwanted |= &**attr == "data";
                 let (owner, member) = self.attribute(frame, *value, attr);
                 self.note_raised(frame, id, &member, &[&owner]);
                 member
@@ -206,6 +216,7 @@ impl Host<'_> {
                 let index = self.expr(frame, index);
                 let kept = self.kept_for_parameter(value).or_else(|| self.child(value, &index));
                 let kept = kept
+                    .or_else(|| self.of_module(frame.file, value, &index))
                     .or_else(|| self.special(value, "__getitem__", std::slice::from_ref(&index)));
                 let part = kept.unwrap_or_else(|| operators::subscript(value, &index));
                 match value {
@@ -213,9 +224,22 @@ impl Host<'_> {
                         let numbers = data::indexed(tensor, std::slice::from_ref(&index));
                         self.allocate_known(data::noted(part, numbers))
                     }
-                    _ => part,
+                    _ => {
+                        self.note_missing(value, &index);
+                        part
+                    }
                 }
             }
+        }
+    }
+
+    /// Notes that a dict has no such key, where what takes the exception stands around the code.
+    fn note_missing(&mut self, value: &Value, key: &Value) {
+        if let Value::Dict(_) = value
+            && self.doubt.has_handlers()
+            && compare(CompareOp::In, key, value) == Some(false)
+        {
+            self.doubt.raised = true;
         }
     }
 

@@ -148,6 +148,9 @@ impl Host<'_> {
                     self.assign_from(frame, *target, &value, *source);
                 }
                 if is_collection(&value) {
+                    if let [target] = targets[..] {
+                        frame.note_place(target, *source);
+                    }
                     // Two targets have one value.
                     let others = targets.iter().skip(1).map(|_| targets[0]);
                     for (target, source) in targets.iter().zip([*source].into_iter().chain(others))
@@ -193,7 +196,7 @@ impl Host<'_> {
                         flow
                     }
                     None => {
-                        let decided = frame.decided(*test);
+                        let decided = self.decided(frame, *test);
                         self.either(
                             frame,
                             decided,
@@ -206,7 +209,7 @@ impl Host<'_> {
             Stmt::Match { subject, cases } => {
                 let value = self.expr(frame, *subject);
                 if !self.doubt.raised {
-                    let decided = frame.decided(*subject);
+                    let decided = self.decided(frame, *subject);
                     return self.cases(frame, (&value, decided), cases);
                 }
             }

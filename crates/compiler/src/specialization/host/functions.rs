@@ -53,6 +53,8 @@ impl Host<'_> {
             Value::Callable(Callable::Tuner(tuner)) => self.tune(tuner, args),
             Value::Named(Resolution::Function(at)) => self.call_function(*at, args),
             Value::Global(name) => self.global_call(name, &Args(args)),
+            Value::Object(object) => self.call_instance(*object, args),
+            Value::Named(Resolution::Class(at)) => self.made_by(*at, args),
             _ => Value::Unknown,
         }
     }
@@ -109,10 +111,7 @@ impl Host<'_> {
         frame.around = Some(Arc::clone(around));
         for (name, value) in &around.variables {
             if !frame.variables.contains_key(name) {
-                let value = match self.is_rebound(around.file, &around.scope, name) {
-                    true => value.degraded(),
-                    false => value.clone(),
-                };
+                let value = self.since((around.file, &around.scope), name, value);
                 frame.variables.insert(name.clone(), value);
                 frame.note_open(name, around.open.contains(name));
             }
@@ -266,7 +265,8 @@ impl Host<'_> {
         self.autocast -= u32::from(casts);
         self.doubt.leave(around, matches!(flow, Flow::Return(None)), frame.exits.may_return());
         self.depth -= 1;
-        self.changed = frame.changed_of(collections).collect();
+        let ends = runs && !matches!(flow, Flow::Return(None));
+        self.changed = frame.changed_of(collections, ends).collect();
         match is_generator {
             true => {
                 self.doubt.raised = false;

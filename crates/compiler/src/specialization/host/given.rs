@@ -2,11 +2,17 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
+use super::arguments::Args;
 use super::frame::Code;
 use super::value::Value;
 use super::{Frame, Host, Variables};
-use crate::hir::{Arg, ArgKind, Expr, ExprId, Function, Item, ItemKind, Literal, Name};
-use crate::project::{ItemRef, Resolution, Scope, constant, function, item, resolve, resolve_expr};
+use crate::hir::{Arg, ArgKind, Expr, ExprId, Function, Item, ItemKind, Literal, Name, Param};
+use crate::project::launchers::is_test;
+use crate::project::{
+    ItemRef, Resolution, Scope, constant, function, item, item_scope, resolve, resolve_expr,
+};
 use crate::source::FileId;
 
 /// Values of one decorator that are taken.
@@ -17,6 +23,23 @@ const MAX_SETS: usize = 8;
 
 /// The methods of a class of tests that run before each of them, in order.
 const SET_UP: &[&str] = &["setUpClass", "setup_class", "setUp", "setup_method"];
+
+/// The parameter by which a fixture has its own parameters.
+const REQUEST: &str = "request";
+
+/// Fixtures that ask for each other are followed no deeper than this.
+const MAX_FIXTURES: usize = 4;
+
+/// What fixtures give for one test.
+#[derive(Clone, Default)]
+struct Given {
+    /// The instance that the test is a method of.
+    instance: Option<Value>,
+    /// The parameters that fixtures run with.
+    chosen: FxHashMap<ItemRef, Value>,
+    /// What they gave: each runs once.
+    made: FxHashMap<ItemRef, Value>,
+}
 
 /// A file, and the names of the functions and classes around a piece of its text.
 type Place = (FileId, Vec<Name>);
@@ -30,8 +53,7 @@ impl Host<'_> {
         scope: &[Name],
         function: &Arc<Function>,
     ) -> Vec<Variables> {
-        let fixtures = self.fixtures(file, scope, function);
-        let mut sets = vec![fixtures];
+        let mut sets = self.fixtures(file, scope, function);
         let decorators = self.decorators(file, scope, function);
         for (decorator, found) in function.decorators.iter().zip(decorators) {
             let values = match &found {
@@ -170,43 +192,129 @@ impl Host<'_> {
         sets
     }
 
-    /// What fixtures of the file give for the parameters that are called like them.
-    fn fixtures(&mut self, file: FileId, scope: &[Name], function: &Arc<Function>) -> Variables {
-        let mut found = Variables::default();
-        let instance = self.test_instance(file, scope, function);
-        if let (Some(instance), Some(param)) = (&instance, function.params.first()) {
-            found.insert(param.name.clone(), instance.clone());
-        }
-        for param in function.params.iter().filter(|param| param.default.is_none()) {
-            if found.contains_key(&param.name) {
+    /// What fixtures give for the parameters that are called like them: several sets where a fixture has
+    /// several parameters of its own.
+    fn fixtures(
+        &mut self,
+        file: FileId,
+        scope: &[Name],
+        function: &Arc<Function>,
+    ) -> Vec<Variables> {
+        let is_asked = |param: &&Param| param.default.is_none() && is_test(function);
+        let asked = function.params.iter().filter(is_asked);
+        let asked: Vec<(Name, ItemRef)> = asked
+            .filter_map(|param| {
+                let own = self.method(file, scope, &param.name).filter(|at| self.is_fixture(*at));
+                let fixture = own.or_else(|| self.fixture(file, scope, &param.name))?;
+                Some((param.name.clone(), fixture))
+            })
+            .collect();
+        let mut choices = vec![Given::default()];
+        for (_, fixture) in &asked {
+            let values = self.fixture_values(*fixture);
+            if values.is_empty() {
                 continue;
             }
-            let own = self.method(file, scope, &param.name).filter(|at| self.is_fixture(*at));
-            if let (Some(fixture), Some(instance)) = (own, &instance) {
-                let given = self.given_by(fixture, &[(None, instance.clone())]);
-                found.insert(param.name.clone(), given);
-                continue;
-            }
-            let meaning = resolve(self.sources, Scope { file, path: scope }, &param.name);
-            let Resolution::Function(at) = meaning else { continue };
-            if self.is_fixture(at) {
-                found.insert(param.name.clone(), self.given_by(at, &[]));
-            }
+            let with = |given: &Given| {
+                let given = given.clone();
+                values.iter().map(move |value| {
+                    let mut given = given.clone();
+                    given.chosen.insert(*fixture, value.clone());
+                    given
+                })
+            };
+            choices = choices.iter().flat_map(with).take(MAX_SETS).collect();
         }
-        found
+        let used = if is_test(function) { self.used_by_all_of(file) } else { Vec::new() };
+        let given = choices.into_iter().map(|mut given| {
+            let mut found = Variables::default();
+            used.iter().for_each(|fixture| {
+                self.given_by(*fixture, &mut given, 0);
+            });
+            given.instance = self.test_instance(file, scope, function);
+            if let (Some(instance), Some(param)) = (&given.instance, function.params.first()) {
+                found.insert(param.name.clone(), instance.clone());
+            }
+            for (name, fixture) in asked.iter() {
+                if found.contains_key(name) {
+                    continue;
+                }
+                let value = self.given_by(*fixture, &mut given, 0);
+                found.insert(name.clone(), value);
+            }
+            found
+        });
+        given.collect()
+    }
+
+    /// The fixture that code of a file asks for by a name: one of its own, or of what configures the tests
+    /// of its folder.
+    fn fixture(&self, file: FileId, scope: &[Name], name: &Name) -> Option<ItemRef> {
+        let meaning = resolve(self.sources, Scope { file, path: scope }, name);
+        let own = match meaning {
+            Resolution::Function(at) => Some(at),
+            _ => None,
+        };
+        let shared = || {
+            let configuration = self.configuration(file)?;
+            self.method(configuration, &[], name)
+        };
+        own.or_else(shared).filter(|at| self.is_fixture(*at))
+    }
+
+    /// The values of `request.param` that a fixture runs with, some of them.
+    fn fixture_values(&mut self, fixture: ItemRef) -> Vec<Value> {
+        let Some(function) = function(self.sources, fixture) else { return Vec::new() };
+        let scope = item_scope(self.sources, fixture);
+        let given = function.decorators.iter().find_map(|decorator| {
+            let Expr::Call { args, .. } = &function.body.exprs[*decorator] else { return None };
+            argument(args, usize::MAX, "params")
+        });
+        let values = given.map(|given| self.head_expr(fixture.file, &scope, &function, given));
+        some_of(values.and_then(|values| values.elements()).unwrap_or_default())
     }
 
     /// What a fixture gives: its value, or what it yields first.
-    fn given_by(&mut self, fixture: ItemRef, args: &[(Option<Name>, Value)]) -> Value {
-        let given = self.call_function(fixture, args);
-        let yields = |function: Arc<Function>| {
-            function.body.exprs.values().any(|expr| matches!(expr, Expr::Yield { .. }))
-        };
-        match (given, function(self.sources, fixture).is_some_and(yields)) {
-            (Value::List(given), true) => given.into_iter().next().unwrap_or(Value::Unknown),
-            (given, false) => given,
-            (_, true) => Value::Unknown,
+    fn given_by(&mut self, fixture: ItemRef, given: &mut Given, depth: usize) -> Value {
+        if let Some(known) = given.made.get(&fixture) {
+            return known.clone();
         }
+        let Some(found) = function(self.sources, fixture) else { return Value::Unknown };
+        let scope = item_scope(self.sources, fixture);
+        let mut args: Vec<(Option<Name>, Value)> = Vec::new();
+        if !scope.is_empty() {
+            args.push((None, given.instance.clone().unwrap_or(Value::Unknown)));
+        }
+        for param in &found.params[args.len().min(found.params.len())..] {
+            let value = match given.chosen.get(&fixture) {
+                Some(value) if &*param.name == REQUEST => {
+                    let value = (Some("param".into()), value.clone());
+                    self.namespace(&Args(&[value]))
+                }
+                _ => match self.fixture(fixture.file, &[], &param.name) {
+                    Some(other) if other != fixture && depth < MAX_FIXTURES => {
+                        self.given_by(other, given, depth + 1)
+                    }
+                    _ => continue,
+                },
+            };
+            args.push((Some(param.name.clone()), value));
+        }
+        let value = self.call_function(fixture, &args);
+        let yields = found.body.exprs.values().any(|expr| matches!(expr, Expr::Yield { .. }));
+        let value = match (value, yields) {
+            (Value::List(given), true) => given.into_iter().next().unwrap_or(Value::Unknown),
+            (value, false) => value,
+            (_, true) => Value::Unknown,
+        };
+        given.made.insert(fixture, value.clone());
+        value
+    }
+
+    /// The fixtures that every test of a file uses, of its own and of what configures it.
+    fn used_by_all_of(&self, file: FileId) -> Vec<ItemRef> {
+        let files = self.configuration(file).into_iter().chain([file]);
+        files.flat_map(|file| self.used_by_all(file, &[])).collect()
     }
 
     /// What a test that is a method is run with: an instance of its class, which is set up before.
@@ -242,7 +350,7 @@ impl Host<'_> {
         let methods = (0..).zip(&module.items).filter(|(_, item)| item.scope == class);
         let is_used = |at: &ItemRef| {
             let used = |function: Arc<Function>| {
-                function.params.len() == 1
+                (class.is_empty() || function.params.len() == 1)
                     && function.decorators.iter().any(|decorator| {
                         let Expr::Call { args, .. } = &function.body.exprs[*decorator] else {
                             return false;

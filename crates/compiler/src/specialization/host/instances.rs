@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::arguments::Args;
 use super::modules::{CHANGE_SEQUENCE, known_class, torch_class};
+use super::statics::Owner;
 use super::value::{Callable, Value};
 use super::{Frame, Host};
 use crate::builtins::TORCH;
@@ -96,10 +97,17 @@ impl Host<'_> {
     /// What a variable of a class or of its bases is when it is made.
     pub(super) fn class_variable(&mut self, at: ItemRef, name: &str) -> Value {
         for at in self.lineage(at) {
+            if let Some(held) = self.held(Owner::Class(at), name) {
+                return held;
+            }
             let Some(class) = class(self.sources, at) else { return Value::Unknown };
             let field = class.fields.iter().find(|(field, ..)| **field == *name);
             if let Some((_, _, Some(value))) = field {
-                return self.class_value(at, &class, *value);
+                let value = match self.member_of_class(at, name) {
+                    Value::Unknown => self.class_value(at, &class, *value),
+                    member => member,
+                };
+                return self.first_held_by_class(at, name, value);
             }
         }
         Value::Unknown
@@ -144,6 +152,11 @@ impl Host<'_> {
         }
         let Some(at) = self.classes.get(&object).copied() else {
             return match self.modules.contains_key(&object) {
+                true if args.is_empty()
+                    && let Some(listed) = self.of_dict(object, name) =>
+                {
+                    listed
+                }
                 true if CHANGE_SEQUENCE.contains(&name) => {
                     self.change_sequence(object, name, Args(args).get(0, "module").cloned());
                     Value::Object(object)

@@ -61,6 +61,7 @@ impl Host<'_> {
         }
         let place = frame.call_place(callee, args);
         let child = self.child(&object, &index);
+        let child = child.or_else(|| self.of_module(frame.file, &object, &index));
         let child =
             child.or_else(|| self.special(&object, "__getitem__", std::slice::from_ref(&index)));
         let callee = child.unwrap_or_else(|| operators::subscript(&object, &index));

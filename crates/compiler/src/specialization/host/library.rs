@@ -8,8 +8,8 @@ use super::misuse::{self, Misuse};
 use super::number::as_number;
 use super::value::{Callable, Tensor, Tuner, TunerKind, Value};
 use super::{
-    Host, algebra, arrays, data, devices, einops, fits, layers, limits, operators, reduced, sizes,
-    states, tensor, views,
+    Host, algebra, arrays, data, devices, einops, fits, layers, limits, operators, reduced, sets,
+    sizes, states, tensor, views,
 };
 use crate::builtins::{TORCH, torch};
 use crate::hir::{BinaryOp, CompareOp, Name};
@@ -48,6 +48,10 @@ impl Host<'_> {
                 self.set_by_name(*object, attr, value);
                 Value::None
             }
+            ("setattr", [owner, attr, value]) if let Some(owner) = self.static_owner(owner) => {
+                self.set_static_by_name(owner, attr, value);
+                Value::None
+            }
             ("vars", [Value::Object(object)]) => {
                 self.attributes_of(*object).unwrap_or(Value::Unknown)
             }
@@ -62,6 +66,12 @@ impl Host<'_> {
                 ),
                 None => Value::Unknown,
             },
+            ("sorted", [Value::Set(items)]) => {
+                let listed = (None, Value::List(items.clone()));
+                let rest = args.0.iter().skip(1).cloned();
+                let given: Vec<_> = std::iter::once(listed).chain(rest).collect();
+                self.global_call(name, &Args(&given))
+            }
             ("sorted", [items]) if let Some(key) = args.keyword("key") => {
                 self.sorted(items, key, args.keyword("reverse"))
             }
@@ -79,7 +89,9 @@ impl Host<'_> {
             [value, Value::Str(attr), default] => (*value, attr, Some(*default)),
             _ => return Value::Unknown,
         };
-        if let (Value::Named(base), None) = (value, default) {
+        if let (Value::Named(base), None) | (Value::Named(base @ Resolution::File(_)), _) =
+            (value, default)
+        {
             return self.member(base, attr);
         }
         match self.has_attribute(value, attr) {
@@ -101,7 +113,8 @@ impl Host<'_> {
                 false => torch::instance_members(MODULE)?.contains(attr).then_some(false),
             },
             Value::Object(object) => {
-                (!matches!(self.object_attribute(*object, attr), Value::Unknown)).then_some(true)
+                let is_set = !matches!(self.object_attribute(*object, attr), Value::Unknown);
+                (is_set || self.has_own_method(*object, attr)).then_some(true)
             }
             Value::None | Value::Bool(_) | Value::Str(_) => {
                 // Of what PyTorch's tensors have, Python's own values have a few methods of texts.
@@ -110,47 +123,6 @@ impl Host<'_> {
             }
             _ => None,
         }
-    }
-
-    /// Elements in the order of what a function makes of them, if that is known.
-    fn sorted(&mut self, items: &Value, key: &Value, reverse: Option<&Value>) -> Value {
-        let reverse = reverse.map_or(Some(false), operators::truth);
-        let (Some(items), Some(reverse)) = (items.elements(), reverse) else {
-            return Value::Unknown;
-        };
-        let mut sorted: Vec<(Value, Value)> = Vec::new();
-        for item in items {
-            let key = self.call_value(key, &[(None, item.clone())]);
-            let mut at = sorted.len();
-            while at > 0 {
-                let (this, before) = (&key, &sorted[at - 1].0);
-                let (less, than) = if reverse { (before, this) } else { (this, before) };
-                match operators::compare(CompareOp::Lt, less, than) {
-                    Some(true) => at -= 1,
-                    Some(false) => break,
-                    None => return Value::Unknown,
-                }
-            }
-            sorted.insert(at, (key, item));
-        }
-        Value::List(sorted.into_iter().map(|(_, item)| item).collect())
-    }
-
-    /// Elements that are not known to be filtered out.
-    fn filter(&mut self, function: &Value, items: &Value) -> Value {
-        let Some(mut items) = items.elements() else { return Value::Unknown };
-        items.retain(|item| {
-            let kept = match function {
-                Value::None => item.clone(),
-                function => self.call_value(function, &[(None, item.clone())]),
-            };
-            let kept = operators::truth(&kept);
-            if kept.is_none() {
-                self.doubt.note_more();
-            }
-            kept != Some(false)
-        });
-        Value::List(items)
     }
 }
 
@@ -165,7 +137,7 @@ fn python_call(name: &str, args: &Args<'_>) -> Value {
         ("len", [Value::Array(array)]) => {
             array.shape.as_ref().and_then(|shape| shape.first()).cloned().unwrap_or(Value::Unknown)
         }
-        ("len", [value]) => match value.elements() {
+        ("len", [value]) => match sets::members(value) {
             Some(items) => Value::Int(Some(items.len() as i128)),
             None => Value::Int(None),
         },
@@ -184,6 +156,11 @@ fn python_call(name: &str, args: &Args<'_>) -> Value {
         ("abs", [Value::Int(value)]) => Value::Int(value.and_then(i128::checked_abs)),
         ("abs", [Value::Float(value)]) => Value::Float(value.map(f64::abs)),
         ("min" | "max", _) if args.keywords().is_empty() => extremum(name, &positional),
+        ("set", []) => Value::Set(Vec::new()),
+        ("set", [value]) => sets::members(value).and_then(sets::of).unwrap_or(Value::Collection),
+        ("sum", [Value::Set(items)]) => {
+            python_call(name, &Args(&[(None, Value::List(items.clone()))]))
+        }
         ("list", [value]) => value.elements().map_or(Value::Unknown, Value::List),
         // Nothing is added to it, so that it is what a tuple of its elements is, but for their order.
         ("frozenset", [value]) => value.elements().map_or(Value::Unknown, |items| {
@@ -256,6 +233,7 @@ fn is_of_python(value: &Value, class: &str) -> Option<bool> {
         Value::Tuple(_) | Value::Record { .. } | Value::Ints => &["tuple"],
         Value::List(_) => &["list"],
         Value::Dict(_) => &["dict"],
+        Value::Set(_) => &["set"],
         Value::None | Value::Tensor(_) | Value::DType(_) | Value::TorchDType(_) => &[],
         _ => return None,
     };
@@ -317,7 +295,7 @@ fn range(bounds: &[&Value]) -> Option<Vec<Value>> {
 
 fn extremum(name: &str, args: &[&Value]) -> Value {
     let values: Vec<Value> = match args {
-        [one] => one.elements().unwrap_or_default(),
+        [one] => sets::members(one).unwrap_or_default(),
         many => many.iter().copied().cloned().collect(),
     };
     let Some((first, rest)) = values.split_first() else { return Value::Unknown };
@@ -349,6 +327,19 @@ fn extremum(name: &str, args: &[&Value]) -> Value {
 pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> Value {
     let path: Vec<&str> = path.iter().map(|name| &**name).collect();
     match path.as_slice() {
+        // What they give does what they are given, in another way.
+        ["torch", "compile"]
+        | ["torch", "compiler", "allow_in_graph" | "disable"]
+        | ["torch", "_dynamo", "allow_in_graph" | "disable"]
+        | ["torch", "jit", "ignore" | "script"]
+        | ["functools", "cache" | "lru_cache"] => match args.positional()[..] {
+            [
+                function @ (Value::Named(Resolution::Function(_))
+                | Value::Callable(_)
+                | Value::Object(_)),
+            ] => function.clone(),
+            _ => Value::Unknown,
+        },
         ["torch", "broadcast_tensors"] => broadcast(args).unwrap_or(Value::Unknown),
         ["torch", "broadcast_shapes"] => common_shape(args).unwrap_or(Value::Ints),
         ["torch", "device"] => args.get(0, "device").map_or(Value::Unknown, devices::named),
@@ -438,6 +429,7 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
         | ["torch", "_dynamo", "testing", "rand_strided"] => {
             strided(args).unwrap_or(Value::Unknown)
         }
+        ["collections", "OrderedDict"] => python_call("dict", args),
         ["torch", "library", "wrap_triton"] => {
             args.get(0, "triton_kernel").cloned().unwrap_or(Value::Unknown)
         }

@@ -41,6 +41,10 @@ const SEQUENTIAL: &str = "Sequential";
 const LIST: &str = "ModuleList";
 const COUNT: &str = "number of modules";
 
+/// The class of modules by names, and the attribute that lists these.
+const DICT: &str = "ModuleDict";
+const NAMES: &str = "names of modules";
+
 /// Methods that change which modules there are in a sequence of them.
 pub(super) const CHANGE_SEQUENCE: &[&str] =
     &["add_module", "append", "clear", "extend", "insert", "pop", "register_module"];
@@ -113,7 +117,7 @@ fn function_of(class: &str) -> Option<(&'static str, &'static [&'static str])> {
 /// The class of a sequence of modules at a dotted path.
 pub(super) fn sequence_class(path: &[Name]) -> Option<&'static str> {
     let class = torch_class(path)?;
-    [SEQUENTIAL, LIST].into_iter().find(|known| *known == class)
+    [SEQUENTIAL, LIST, DICT].into_iter().find(|known| *known == class)
 }
 
 /// What a parameter of a constructor is where nothing is given for it.
@@ -319,9 +323,10 @@ impl Host<'_> {
         Some((0..count).map(child).collect())
     }
 
-    /// What a loop goes over: the modules of a sequence of them.
+    /// What a loop goes over: the modules of a sequence of them, or the names of modules.
     pub(super) fn iterated(&self, iterable: Value) -> Value {
         match iterable {
+            Value::Object(object) if self.is_dict(object) => self.object_attribute(object, NAMES),
             Value::Object(object) => {
                 self.children(object).map_or(Value::Object(object), Value::List)
             }
@@ -329,9 +334,68 @@ impl Host<'_> {
         }
     }
 
+    fn is_dict(&self, object: usize) -> bool {
+        self.modules.get(&object) == Some(&DICT)
+    }
+
+    /// Modules by names.
+    fn module_dict(&mut self, args: &Args<'_>) -> Value {
+        let entries = match args.positional()[..] {
+            [] => Vec::new(),
+            [Value::Dict(entries)] => entries.clone(),
+            _ => return Value::Unknown,
+        };
+        let instance = self.object();
+        if let Value::Object(number) = instance {
+            self.modules.insert(number, DICT);
+            self.replace_attribute(number, &NAMES.into(), Value::List(Vec::new()));
+            for (name, child) in entries {
+                self.set_child(number, &name, child);
+            }
+        }
+        instance
+    }
+
+    /// `modules[name] = child`.
+    pub(super) fn set_child(&mut self, object: usize, name: &Value, child: Value) {
+        if !self.is_dict(object) {
+            return self.change_sequence(object, "insert", None);
+        }
+        let names = match (self.object_attribute(object, NAMES), name) {
+            (Value::List(mut names), Value::Str(_)) if self.doubt.is_sure() => {
+                if !names.contains(name) {
+                    names.push(name.clone());
+                }
+                Value::List(names)
+            }
+            _ => Value::Unknown,
+        };
+        self.set_by_name(object, name, &child);
+        self.replace_attribute(object, &NAMES.into(), names);
+    }
+
+    /// What `keys`, `values` or `items` gives of modules by names.
+    pub(super) fn of_dict(&self, object: usize, method: &str) -> Option<Value> {
+        let Value::List(names) = self.object_attribute(object, NAMES) else { return None };
+        let child = |name: &Value| self.child(&Value::Object(object), name);
+        let each = |name: &Value| match method {
+            "keys" => Some(name.clone()),
+            "values" => child(name),
+            "items" => Some(Value::Tuple(vec![name.clone(), child(name)?])),
+            _ => None,
+        };
+        names.iter().map(each).collect::<Option<_>>().map(Value::List)
+    }
+
     /// A module of a sequence by its place.
     pub(super) fn child(&self, sequence: &Value, at: &Value) -> Option<Value> {
-        let (Value::Object(object), Value::Int(Some(at))) = (sequence, at) else { return None };
+        let (object, at) = match (sequence, at) {
+            (Value::Object(object), Value::Int(Some(at))) => (object, at),
+            (Value::Object(object), Value::Str(name)) if self.is_dict(*object) => {
+                return self.has_own(*object, name).then(|| self.object_attribute(*object, name));
+            }
+            _ => return None,
+        };
         let children = self.children(*object)?;
         children.get(position(children.len(), *at)?).cloned()
     }
@@ -352,6 +416,9 @@ impl Host<'_> {
 
     /// A sequence of modules.
     pub(super) fn sequence(&mut self, class: &'static str, args: &Args<'_>) -> Value {
+        if class == DICT {
+            return self.module_dict(args);
+        }
         let children = match (class, args.positional().as_slice()) {
             (SEQUENTIAL, children) => {
                 let is_plain =

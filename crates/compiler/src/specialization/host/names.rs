@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::dtype::language_dtype;
 use super::frame::Frame;
 use super::misuse::Misuse;
+use super::statics::Owner;
 use super::value::{Callable, Value};
 use super::{Host, MAX_DEPTH, dtype, misuse, tensor};
 use crate::builtins::TritonVersion;
@@ -19,6 +20,12 @@ use crate::source::FileId;
 impl Host<'_> {
     /// The value of a variable, or of what a name means.
     pub(super) fn name(&mut self, frame: &mut Frame, name: &Name) -> Value {
+        if frame.scope.is_empty()
+            && !frame.scenario
+            && let Some(held) = self.held(Owner::Module(frame.file), name)
+        {
+            return held;
+        }
         if let Some(value) = frame.variables.get(name) {
             // What is long takes long to look at, as when a list grows in a loop.
             let length = match value {
@@ -27,10 +34,8 @@ impl Host<'_> {
                 _ => 0,
             };
             self.fuel = self.fuel.saturating_sub(length as u32);
-            return match self.is_rebound(frame.file, &frame.scope, name) {
-                true => value.degraded(),
-                false => self.current(value.clone()),
-            };
+            let value = self.since((frame.file, &frame.scope), name, value);
+            return self.current(value);
         }
         let scope = Scope { file: frame.file, path: &frame.scope };
         match self.meaning(scope, name) {
@@ -77,6 +82,12 @@ impl Host<'_> {
     fn resolved(&mut self, found: Resolution) -> Value {
         match found {
             Resolution::Constant(at) | Resolution::Constexpr(at) => {
+                let bound = item(self.sources, at).filter(|bound| bound.scope.is_empty());
+                if let Some(Item { name, .. }) = &bound
+                    && let Some(held) = self.held(Owner::Module(at.file), name)
+                {
+                    return held;
+                }
                 let mut value = self.constant_at(at);
                 for other in self.other_outcomes(at) {
                     let other = match resolve_item(self.sources, other) {
@@ -87,7 +98,10 @@ impl Host<'_> {
                     };
                     value = self.one_of(value, &other);
                 }
-                value
+                match bound {
+                    Some(bound) => self.first_held(at.file, &bound.name, value),
+                    None => value,
+                }
             }
             Resolution::Triton(path) if &*path == "__version__" => {
                 let text = |version| Value::Str(format!("{version}.0").into());
@@ -123,7 +137,8 @@ impl Host<'_> {
             Resolution::Constexpr(_) => Value::Constexpr(Box::new(value.plain().clone())),
             _ => value,
         };
-        match self.is_rebound(at.file, &scope, &name) {
+        let is_followed = scope.is_empty() && self.entry.is_some();
+        match !is_followed && self.is_rebound(at.file, &scope, &name) {
             true => value.degraded(),
             false => value,
         }
@@ -159,6 +174,12 @@ impl Host<'_> {
     /// A member of a value, as code of a file sees it.
     pub(super) fn attribute_of(&mut self, file: FileId, owner: &Value, attr: &Name) -> Value {
         match owner {
+            Value::Named(Resolution::Function(at) | Resolution::Class(at))
+            | Value::Callable(Callable::Undecorated(at) | Callable::Closure { at, .. })
+                if &**attr == "__name__" =>
+            {
+                item(self.sources, *at).map_or(Value::Unknown, |item| Value::Str(item.name))
+            }
             Value::Member(member) => self.attribute_of_member(member, attr),
             Value::Named(base) => self.member(base, attr),
             Value::Object(object) => match self.object_attribute(*object, attr) {
@@ -171,6 +192,10 @@ impl Host<'_> {
             {
                 Value::Unknown
             }
+            Value::Record { names, .. } => match tensor::attribute(owner, attr) {
+                Value::Unknown => self.record_property(file, names, owner, attr),
+                field => field,
+            },
             Value::Int(_) | Value::Float(_) if !self.uses_numpy => {
                 misuse::of_number(owner, attr).unwrap_or_else(|| tensor::attribute(owner, attr))
             }
@@ -217,11 +242,10 @@ impl Host<'_> {
                 None if name == "apply" => {
                     Value::Callable(Callable::Apply { class: *at, around: None })
                 }
-                None if self.is_member_assigned(at.file, name) => Value::Unknown,
-                None => match self.member_of_class(*at, name) {
-                    Value::Unknown => self.class_variable(*at, name),
-                    member => member,
-                },
+                None if self.entry.is_none() && self.is_member_assigned(at.file, name) => {
+                    Value::Unknown
+                }
+                None => self.class_variable(*at, name),
             },
             // A class method of one of Triton's own classes.
             (Resolution::Triton(class), _) => {

@@ -7,7 +7,7 @@ use super::misuse::{self, Misuse, is_whole};
 use super::number::{arithmetic, as_number};
 use super::value::{Callable, Tensor, Value};
 use super::views::{self, Part};
-use super::{arrays, data, drawn, fits, signature};
+use super::{arrays, data, drawn, fits, sets, signature};
 use crate::builtins::TORCH;
 use crate::hir::{BinaryOp, CompareOp, UnaryOp};
 use crate::project::Resolution;
@@ -28,6 +28,7 @@ pub(in crate::specialization) fn truth(value: &Value) -> Option<bool> {
             Some(!items.is_empty())
         }
         Value::Dict(entries) => Some(!entries.is_empty()),
+        Value::Set(items) => Some(!items.is_empty()),
         Value::DType(_)
         | Value::TorchDType(_)
         | Value::Named(_)
@@ -122,6 +123,7 @@ pub(super) fn binary(op: BinaryOp, left: &Value, right: &Value) -> Value {
             }
             Value::Tensor(result)
         }
+        (Value::Set(a), Value::Set(b)) => sets::combined(op, a, b).unwrap_or(Value::Unknown),
         (Value::List(a), Value::List(b)) if op == BinaryOp::Add => Value::List(concat(a, b)),
         (Value::Tuple(a), Value::Tuple(b)) if op == BinaryOp::Add => Value::Tuple(concat(a, b)),
         (Value::List(items), Value::Int(Some(count))) if op == BinaryOp::Mul => {
@@ -305,6 +307,7 @@ fn same(left: &Value, right: &Value) -> Option<bool> {
             let known = pairs.try_fold(true, |all, pair| Some(all && pair?));
             if a.len() == b.len() { known } else { Some(false) }
         }
+        (Value::Set(a), Value::Set(b)) => Some(a.len() == b.len() && sets::is_part(a, b)?),
         // What has one name is one thing; what has several may be as well.
         (Value::Named(Resolution::External(a)), Value::Named(Resolution::External(b)))
             if a == b && a.first().is_some_and(|package| **package == *TORCH) =>
@@ -321,6 +324,14 @@ fn same(left: &Value, right: &Value) -> Option<bool> {
     }
 }
 
+/// Whether two keys are one: a member of an enumeration is itself, whatever it compares equal to.
+fn is_same_key(known: &Value, key: &Value) -> bool {
+    match (known, key) {
+        (Value::Member(known), Value::Member(key)) => known == key,
+        _ => same(known, key) == Some(true),
+    }
+}
+
 fn contains(container: &Value, item: &Value) -> Option<bool> {
     if let Value::Named(Resolution::External(path)) = container
         && path.iter().map(|name| &**name).eq(["os", "environ"])
@@ -331,13 +342,12 @@ fn contains(container: &Value, item: &Value) -> Option<bool> {
     if let (Value::Str(text), Value::Str(part)) = (container.plain(), item.plain()) {
         return Some(text.contains(&**part));
     }
-    let items = container.elements()?;
+    let items = sets::members(container.plain())?;
     let mut all_known = true;
     for known in &items {
         match same(known, item) {
-            Some(true) => return Some(true),
-            Some(false) => {}
-            None => all_known = false,
+            _ if is_same_key(known, item) => return Some(true),
+            known => all_known &= known == Some(false),
         }
     }
     all_known.then_some(false)
@@ -371,7 +381,7 @@ pub(super) fn subscript(value: &Value, index: &Value) -> Value {
             .and_then(|items| items.get(position(items.len(), *index)?).cloned())
             .unwrap_or(Value::Unknown),
         (Value::Dict(entries), key) => {
-            let found = entries.iter().rev().find(|(known, _)| same(known, key) == Some(true));
+            let found = entries.iter().rev().find(|(known, _)| is_same_key(known, key));
             found.map_or(Value::Unknown, |(_, value)| value.clone())
         }
         (Value::Tensor(tensor), Value::Int(index)) => {

@@ -1,9 +1,9 @@
 //! What changes behind a name: names that other functions bind again, and tensors whose memory
 //! or shape is replaced in place.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::value::{Callable, Tensor, Value};
 use super::{Frame, Host};
@@ -41,27 +41,39 @@ pub(super) fn replaces(method: &str) -> bool {
     method.ends_with('_') && !method.ends_with("__") && !keeps_shape(method)
 }
 
-/// The names of a file that functions bind which are not their own, each with the scope that it
-/// belongs to.
-pub(super) type Rebound = FxHashSet<(Vec<Name>, Name)>;
+/// The names of a file that functions bind which are not their own, or whose collections they change in
+/// place, each with the scopes that it belongs to there and whether it is bound.
+pub(in crate::specialization) type Rebound = FxHashMap<Name, FxHashMap<Vec<Name>, bool>>;
 
 /// The names that functions of `file` bind for others, by `global` and `nonlocal`.
 fn rebound(sources: &dyn Sources, file: FileId) -> Rebound {
     let mut found = Rebound::default();
     let Some(module) = sources.module(file) else { return found };
-    for item in &module.items {
-        let ItemKind::Function(function) = &item.kind else { continue };
+    let mut bind = |scope: Vec<Name>, name: &Name| {
+        found.entry(name.clone()).or_default().insert(scope, true);
+    };
+    let functions = || {
+        module.items.iter().filter_map(|item| match &item.kind {
+            ItemKind::Function(function) => Some((item, function)),
+            _ => None,
+        })
+    };
+    for (item, function) in functions() {
         if !function.globals.is_empty() {
-            let is_global = |name: &&Name| function.globals.contains(name);
-            let globals = function.body.bound_names().filter(is_global);
-            found.extend(globals.map(|name| (Vec::new(), name.clone())));
+            let globals =
+                function.body.bound_names().filter(|name| function.globals.contains(name));
+            globals.for_each(|name| bind(Vec::new(), name));
         }
         for scope in scopes_bound(item, function) {
-            found.extend(function.body.bound_names().map(|name| (scope.clone(), name.clone())));
+            function.body.bound_names().for_each(|name| bind(scope.clone(), name));
         }
+    }
+    for (item, function) in functions() {
         for name in &function.changes {
-            let around = (0..=item.scope.len()).map(|depth| item.scope[..depth].to_vec());
-            found.extend(around.map(|scope| (scope, name.clone())));
+            let scopes = found.entry(name.clone()).or_default();
+            for depth in 0..=item.scope.len() {
+                scopes.entry(item.scope[..depth].to_vec()).or_default();
+            }
         }
     }
     found
@@ -76,11 +88,35 @@ fn scopes_bound(item: &Item, function: &Function) -> Vec<Vec<Name>> {
 }
 
 impl Host<'_> {
-    /// Whether another function may bind `name` of `scope` at any time.
+    /// Whether another function may bind `name` of `scope` at any time, or change its collection.
     pub(super) fn is_rebound(&mut self, file: FileId, scope: &[Name], name: &Name) -> bool {
+        self.rebinding(file, scope, name).is_some()
+    }
+
+    /// Whether other functions bind `name` of `scope`; `None` where they do not change it either.
+    fn rebinding(&mut self, file: FileId, scope: &[Name], name: &Name) -> Option<bool> {
         let sources = self.sources;
-        let names = self.rebound.entry(file).or_insert_with(|| Rc::new(rebound(sources, file)));
-        !names.is_empty() && names.contains(&(scope.to_vec(), name.clone()))
+        let find = || Arc::new(rebound(sources, file));
+        let names = self.rebound.entry(file).or_insert_with(|| match sources.facts() {
+            Some(facts) => facts.rebound.get(file, find),
+            None => find(),
+        });
+        names.get(name)?.get(scope).copied()
+    }
+
+    /// What is known of a variable that held a value, as other functions may have bound or changed it since.
+    pub(super) fn since(
+        &mut self,
+        (file, scope): (FileId, &[Name]),
+        name: &Name,
+        value: &Value,
+    ) -> Value {
+        let is_kept = match value {
+            // It is the same object whatever is in it.
+            Value::Object(_) => self.rebinding(file, scope, name) != Some(true),
+            _ => !self.is_rebound(file, scope, name),
+        };
+        if is_kept { value.clone() } else { value.degraded() }
     }
 
     /// What is known of a variable's value now: less than when it was assigned, where its memory

@@ -1,9 +1,14 @@
-//! Instances of data classes: what their constructors set.
+//! Instances of data classes, and what their constructors set; methods of named tuples.
+
+use std::sync::Arc;
 
 use super::Host;
+use super::arguments::Args;
 use super::value::Value;
 use crate::hir::{Arg, ArgKind, Class, Expr, ExprId, Literal, Name};
-use crate::project::{self, ItemRef, Resolution, Scope, class, resolve_expr};
+use crate::project::{self, ItemRef, Resolution, Scope, class, resolve, resolve_expr};
+use crate::source::FileId;
+use crate::specialization::TupleNames;
 
 impl Host<'_> {
     /// What the constructor of a data class sets: the fields of the classes that it derives from come first.
@@ -67,6 +72,66 @@ impl Host<'_> {
             }
         }
         fields
+    }
+
+    /// What a method of a named tuple gives.
+    pub(super) fn record_method(
+        &mut self,
+        file: FileId,
+        (names, items): (&Arc<TupleNames>, &[Value]),
+        name: &str,
+        args: &Args<'_>,
+    ) -> Value {
+        let of_fields = |items: Vec<Value>| Value::Record { names: names.clone(), items };
+        match name {
+            "_asdict" => {
+                let fields = names.fields.iter().map(|field| Value::Str(field.clone()));
+                Value::Dict(fields.zip(items.iter().cloned()).collect())
+            }
+            "_replace" => {
+                let mut items = items.to_vec();
+                for (field, value) in args.keywords() {
+                    let at = names.fields.iter().position(|known| Some(known) == field.as_ref());
+                    let Some(at) = at else { return Value::Unknown };
+                    items[at] = value;
+                }
+                of_fields(items)
+            }
+            _ => {
+                let given = std::iter::once((None, of_fields(items.to_vec())));
+                let given: Vec<_> = given.chain(args.0.iter().cloned()).collect();
+                let method = self.record_class(file, names);
+                match method.and_then(|class| self.class_method(class, name)) {
+                    Some(method) => self.call_function(method, &given),
+                    None => Value::Unknown,
+                }
+            }
+        }
+    }
+
+    /// What a property of a named tuple gives.
+    pub(super) fn record_property(
+        &mut self,
+        file: FileId,
+        names: &TupleNames,
+        record: &Value,
+        name: &str,
+    ) -> Value {
+        let class = self.record_class(file, names);
+        let method = class.and_then(|class| self.class_method(class, name));
+        match method.filter(|method| self.is_marked(*method, "property")) {
+            Some(method) => self.call_function(method, &[(None, record.clone())]),
+            None => Value::Unknown,
+        }
+    }
+
+    /// The class of a named tuple, as code of a file names it.
+    fn record_class(&self, file: FileId, names: &TupleNames) -> Option<ItemRef> {
+        let found = resolve(self.sources, Scope { file, path: &[] }, &names.class);
+        let Resolution::Class(at) = found else { return None };
+        let class = class(self.sources, at)?;
+        let fields = project::named_tuple_fields(&class)?;
+        fields.iter().map(|(name, ..)| name).eq(&names.fields).then_some(at)
     }
 
     /// The names of the fields of a data class; `None` for other classes.

@@ -3,8 +3,8 @@
 
 use super::Host;
 use super::value::{Callable, Value};
-use crate::hir::Name;
-use crate::project::{ItemRef, Resolution, function, item_scope};
+use crate::hir::{Expr, Item, ItemKind, Name};
+use crate::project::{self, ItemRef, Resolution, function, item_scope};
 
 /// What makes an attribute of a method that is computed once.
 const CACHED: &[&str] = &["functools", "cached_property"];
@@ -52,6 +52,30 @@ impl Host<'_> {
         }
     }
 
+    /// What runs when an attribute of an object is set that its class computes.
+    pub(super) fn setter(&self, object: usize, name: &str) -> Option<ItemRef> {
+        let class = *self.classes.get(&object)?;
+        self.lineage(class).into_iter().find_map(|at| {
+            let scope = project::item(self.sources, at)?.body_scope();
+            let module = self.sources.module(at.file)?;
+            let mut named = module.items_named(name);
+            let index = named.find(|index| {
+                let item = &module.items[*index as usize];
+                item.scope == scope && is_setter(item)
+            })?;
+            Some(ItemRef { file: at.file, index })
+        })
+    }
+
+    /// Sets an attribute of an object that its class computes.
+    pub(super) fn call_setter(&mut self, setter: ItemRef, object: &Value, value: &Value) {
+        let Some(function) = function(self.sources, setter) else { return };
+        let given = [(None, object.clone()), (None, value.clone())];
+        if let Some((frame, _)) = self.frame_with(setter, &function, &given) {
+            self.body_with(frame, &function, true);
+        }
+    }
+
     /// `setattr(object, attr, value)`: where the name is not known, any attribute may be set.
     pub(super) fn set_by_name(&mut self, object: usize, attr: &Value, value: &Value) {
         match attr {
@@ -87,4 +111,12 @@ impl Host<'_> {
             _ => Value::Unknown,
         }
     }
+}
+
+/// Whether a method is one under `@name.setter`.
+fn is_setter(item: &Item) -> bool {
+    let ItemKind::Function(function) = &item.kind else { return false };
+    function.decorators.iter().any(|decorator| {
+        matches!(&function.body.exprs[*decorator], Expr::Attribute { attr, .. } if &**attr == "setter")
+    })
 }

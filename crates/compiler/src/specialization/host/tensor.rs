@@ -72,7 +72,7 @@ pub(super) fn sizes(args: &[&Value]) -> Option<Vec<Value>> {
     match args {
         [] => None,
         [Value::Tuple(sizes) | Value::List(sizes)] => Some(sizes.iter().map(as_size).collect()),
-        [Value::Ints | Value::Unknown | Value::Collection] => None,
+        [Value::Ints | Value::Unknown | Value::Collection | Value::OneOf(_)] => None,
         sizes => Some(sizes.iter().map(|size| as_size(size)).collect()),
     }
 }
@@ -510,6 +510,8 @@ fn method_of(value: &Value, name: &str, args: &Args<'_>) -> Option<Value> {
             let view = views::reinterpreted(tensor, dtype);
             view.map_or_else(|| Value::tensor(Some(dtype)), Value::Tensor)
         }
+        // What it is looked at as is a type, or may be one.
+        "view" if let [Value::OneOf(_)] = args.positional().as_slice() => Value::tensor(None),
         "view_as" | "reshape_as" => {
             let Some(Value::Tensor(other)) = args.get(0, "other") else { return None };
             let sizes = other.shape.clone().map_or(Value::Ints, Value::Tuple);

@@ -51,6 +51,8 @@ pub(in crate::specialization) enum Value {
     Raises(Misuse),
     /// A tuple, list or dict of which nothing more is known.
     Collection,
+    /// A set, of which all elements are known, each once.
+    Set(Vec<Value>),
     /// A dict in order.
     Dict(Vec<(Value, Value)>),
     /// A tensor.
@@ -302,6 +304,7 @@ impl PartialEq for Value {
                 a == b && of_a == of_b
             }
             (Value::Constexpr(a), Value::Constexpr(b)) => a == b,
+            (Value::Set(a), Value::Set(b)) => a == b,
             (Value::Dict(a), Value::Dict(b)) => a == b,
             (Value::Tensor(a), Value::Tensor(b)) => a == b,
             (Value::Config(a), Value::Config(b)) => a.is_same(b),
@@ -523,6 +526,7 @@ impl Value {
             Value::Constexpr(value) => value.elements(),
             Value::Array(array) => arrays::listed(array),
             Value::Dict(entries) => Some(entries.iter().map(|(key, _)| key.clone()).collect()),
+            Value::Set(items) if items.len() < 2 => Some(items.clone()),
             _ => None,
         }
     }

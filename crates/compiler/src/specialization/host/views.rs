@@ -180,7 +180,7 @@ pub(in crate::specialization) fn is_expanded(tensor: &Tensor) -> bool {
 /// The same memory looked at as elements of another type, of which each row holds more or fewer.
 pub(super) fn reinterpreted(tensor: &Tensor, dtype: &Arc<str>) -> Option<Tensor> {
     let (from, to) = (element_size(tensor.dtype.as_deref()?)?, element_size(dtype)?);
-    let mut shape = tensor.shape.clone().filter(|_| tensor.strides.is_none())?;
+    let mut shape = tensor.shape.clone().filter(|_| is_contiguous(tensor) == Some(true))?;
     let Value::Int(Some(row)) = shape.last_mut()? else { return None };
     let bytes = row.checked_mul(from)?;
     *row = (bytes % to == 0).then_some(bytes / to)?;

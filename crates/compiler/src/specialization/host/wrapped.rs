@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use super::Host;
 use super::value::{Callable, Value};
+use super::{Frame, Host};
 use crate::hir::{Function, Name, ParamKind};
-use crate::project::{ItemRef, Resolution, Scope, callee, item, resolve_expr};
+use crate::project::{
+    ItemRef, Resolution, Scope, callee, class, function, item, resolve_expr, resolve_item,
+};
 use crate::source::FileId;
 
 impl Host<'_> {
@@ -17,8 +19,19 @@ impl Host<'_> {
         function: &Arc<Function>,
         args: &[(Option<Name>, Value)],
     ) -> Option<Value> {
+        let wrapped = self.decorated_function(at, function)?;
+        let before = self.undecorated;
+        let result = self.call_value(&wrapped, args);
+        (self.undecorated > before).then_some(result)
+    }
+
+    /// What the decorators of a function make of it.
+    fn decorated_function(&mut self, at: ItemRef, function: &Arc<Function>) -> Option<Value> {
         let scope = item(self.sources, at)?.scope;
-        let mut wrapped = Value::Callable(Callable::Undecorated(at));
+        let mut wrapped = match resolve_item(self.sources, at) {
+            kernel @ Resolution::Jit(_) => Value::Named(kernel),
+            _ => Value::Callable(Callable::Undecorated(at)),
+        };
         let decorators = self.decorators(at.file, &scope, function);
         for (decorator, found) in function.decorators.iter().zip(decorators).rev() {
             if !is_wrapper_of(&found) {
@@ -27,9 +40,19 @@ impl Host<'_> {
             let decorator = self.head_expr(at.file, &scope, function, *decorator);
             wrapped = self.call_value(&decorator, &[(None, wrapped)]);
         }
-        let before = self.undecorated;
-        let result = self.call_value(&wrapped, args);
-        (self.undecorated > before).then_some(result)
+        Some(wrapped)
+    }
+
+    /// Does what the decorators of a function or class do when it is made.
+    pub(super) fn decorate(&mut self, at: ItemRef) {
+        if let Some(function) = function(self.sources, at) {
+            self.decorated_function(at, &function);
+        } else if let Some(class) = class(self.sources, at) {
+            for decorator in class.decorators.iter().rev() {
+                let decorator = self.class_value(at, &class, *decorator);
+                self.call_value(&decorator, &[(None, Value::Named(Resolution::Class(at)))]);
+            }
+        }
     }
 
     /// Calls a function as if no decorators stood before it.
@@ -39,10 +62,20 @@ impl Host<'_> {
         function: &Arc<Function>,
         args: &[(Option<Name>, Value)],
     ) -> Value {
-        let Some(item) = item(self.sources, at) else { return Value::Unknown };
-        let variables = self.parameters(at.file, &item.scope, function, args);
-        let frame = self.frame_of(at.file, &item.scope, function, variables);
+        let Some((frame, _)) = self.frame_with(at, function, args) else { return Value::Unknown };
         self.body_of(frame, function)
+    }
+
+    /// The frame in which a function begins that is called with these arguments, and its scope.
+    pub(super) fn frame_with(
+        &mut self,
+        at: ItemRef,
+        function: &Arc<Function>,
+        args: &[(Option<Name>, Value)],
+    ) -> Option<(Frame, Vec<Name>)> {
+        let scope = item(self.sources, at)?.scope;
+        let variables = self.parameters(at.file, &scope, function, args);
+        Some((self.frame_of(at.file, &scope, function, variables), scope))
     }
 
     /// Calls a function whose decorators are not followed. They hand on what has a name as a rule, tensors
@@ -70,10 +103,10 @@ impl Host<'_> {
         function: &Arc<Function>,
         args: &[(Option<Name>, Value)],
     ) -> Value {
-        let Some(item) = item(self.sources, at) else { return Value::Unknown };
-        let variables = self.parameters(at.file, &item.scope, function, args);
-        let frame = self.frame_of(at.file, &item.scope, function, variables);
-        let hands_on = self.decorators(at.file, &item.scope, function).iter().all(|found| {
+        let Some((frame, scope)) = self.frame_with(at, function, args) else {
+            return Value::Unknown;
+        };
+        let hands_on = self.decorators(at.file, &scope, function).iter().all(|found| {
             matches!(found, Resolution::Function(_) | Resolution::Class(_)) || is_transparent(found)
         });
         self.body_with(frame, function, hands_on)
