@@ -15,6 +15,10 @@ use tile_compiler::diagnostic::Code;
 const ELSEWHERE: &[(&str, &str)] = &[
     ("syntax/unreadable", "crates/tile/tests/cli/usage.rs: the file is no text"),
     ("name/no-kernel", "crates/tile/tests/cli/usage.rs: the command line is wrong"),
+    (
+        "name/unknown-code",
+        "crates/compiler/src/analysis/allowed.rs: a comment ends with what it allows",
+    ),
     ("resource/spills", "crates/compiler/tests/analysis.rs: the assembler decides"),
     ("resource/occupancy", "crates/compiler/tests/analysis.rs: the assembler decides"),
     ("constexpr/inactive", "crates/lsp/tests/lsp/tags.rs: shown in editors alone"),

@@ -30,3 +30,34 @@ fn finding(file: FileId, allow: &Allow) -> Diagnostic {
         None => found,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hir::lower;
+    use crate::syntax::Parse;
+
+    fn told(text: &str) -> Vec<String> {
+        let found = check(FileId(0), &lower(&Parse::new(text)));
+        found.into_iter().map(|finding| finding.message).collect()
+    }
+
+    #[test]
+    fn codes_and_families_are_known() {
+        let text = "# tile: allow perf\nx = 1  # tile: allow mask/undefined, race\n";
+        assert_eq!(told(text), Vec::<String>::new());
+    }
+
+    #[test]
+    fn other_names_are_told_with_what_is_meant() {
+        let told = told("# tile: allow perf, mask/undefind\nx = 1  # tile: allow E501\n");
+        assert_eq!(
+            told,
+            [
+                "there is no code `mask/undefind`, so this comment switches nothing off; \
+                 did you mean `mask/undefined`?",
+                "there is no code `E501`, so this comment switches nothing off",
+            ]
+        );
+    }
+}

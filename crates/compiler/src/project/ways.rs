@@ -2,17 +2,24 @@
 //! lead to functions and classes of other files, and what decorators of others register in it.
 
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::launchers::{Mentions, decorated_by, launchers, mentions, outermost};
 use super::{ItemRef, Resolution, Scope, Sources, item, resolve, resolve_item};
-use crate::hir::{Body, Expr, ExprId, Item, ItemKind, Module, Name, Stmt};
+use crate::hir::{Expr, ExprId, Item, ItemKind, Module, Name, Stmt};
 use crate::source::FileId;
 
 /// The folder of a Python environment: what a package in it calls in others is its own business.
 const ENVIRONMENT: &str = "/site-packages/";
+
+/// The name of what `from … import *` binds.
+const STAR: &str = "*";
+
+/// Files of packages that are gone through for what they have by a name.
+const MAX_PARTS: usize = 32;
 
 /// What the imports of a file bind, by name.
 pub type Imports = Arc<[(Name, Resolution)]>;
@@ -100,12 +107,17 @@ fn imports(sources: &dyn Sources, file: FileId) -> Imports {
     })
 }
 
-/// What the imports of a file bind, found anew.
+/// What the imports of a file bind, found anew; [`STAR`] stands for what a whole file brings, and means that.
 pub fn find_imports(sources: &dyn Sources, file: FileId) -> Imports {
     let module = sources.module(file).unwrap_or_default();
     let items = (0..).zip(&module.items).filter(|(_, item)| is_import(item));
-    let meant = |index| resolve_item(sources, ItemRef { file, index });
-    items.map(|(index, item)| (item.name.clone(), meant(index))).collect()
+    let meant = |index, item: &Item| match &item.kind {
+        ItemKind::ImportFrom { level, path, member } if **member == *STAR => {
+            sources.import(file, *level, path).map_or(Resolution::Unknown, Resolution::File)
+        }
+        _ => resolve_item(sources, ItemRef { file, index }),
+    };
+    items.map(|(index, item)| (item.name.clone(), meant(index, item))).collect()
 }
 
 pub(super) fn is_import(item: &Item) -> bool {
@@ -124,28 +136,37 @@ fn routes(
     imports: &Imports,
     mentions: &Mentions,
 ) -> Routes {
-    let members = OnceCell::new();
-    let Routes { mut all, mut leading } = Routes::default();
+    let (members, names) = (OnceCell::new(), OnceCell::new());
+    let mut to: BTreeMap<Name, Vec<Place>> = BTreeMap::new();
+    let mut add = |name: &Name, found: Vec<ItemRef>| {
+        let others = found.into_iter().filter(|at| at.file != file);
+        to.entry(name.clone()).or_default().extend(others.filter_map(|at| place(sources, at)));
+    };
     for (name, meant) in imports.iter() {
-        let to = match meant {
-            Resolution::File(other) if *other != file => {
-                members_called(sources, *other, members.get_or_init(|| members_named(module)))
+        match meant {
+            Resolution::File(other) if *other == file => {}
+            Resolution::File(other) if **name == *STAR => {
+                let names = names.get_or_init(|| plainly_named(module));
+                for at in members_called(sources, *other, names) {
+                    if let Some(name) = item(sources, at).map(|item| item.name.clone()) {
+                        add(&name, vec![at]);
+                    }
+                }
             }
-            meant => callable(sources, meant).into_iter().collect(),
-        };
-        let to: Vec<Place> = to
-            .into_iter()
-            .filter(|at| at.file != file)
-            .filter_map(|at| place(sources, at))
-            .collect();
-        if to.is_empty() {
-            continue;
+            Resolution::File(other) => {
+                let members = members.get_or_init(|| members_named(module));
+                add(name, members_called(sources, *other, members));
+            }
+            meant => add(name, callable(sources, meant).into_iter().collect()),
         }
-        let own: Vec<u32> = (all.len() as u32..).take(to.len()).collect();
+    }
+    let Routes { mut all, mut leading } = Routes::default();
+    for (name, places) in to.into_iter().filter(|(_, places)| !places.is_empty()) {
+        let own: Vec<u32> = (all.len() as u32..).take(places.len()).collect();
         for from in mentions.reaching(FxHashSet::from_iter([name.clone()])) {
             leading.entry(from).or_default().extend(&own);
         }
-        all.extend(to.into_iter().map(|to| (name.clone(), to)));
+        all.extend(places.into_iter().map(|place| (name.clone(), place)));
     }
     Routes { all, leading }
 }
@@ -180,8 +201,29 @@ fn is_made_of_others(item: &Item) -> bool {
 }
 
 /// What a module has by one of the names `called`: its own functions and classes, those that it imports,
-/// and what it has made of such.
+/// what it has made of such, and what modules have that it has by one of these names itself.
 fn members_called(sources: &dyn Sources, file: FileId, called: &FxHashSet<Name>) -> Vec<ItemRef> {
+    let (mut open, mut begun, mut found) = (vec![file], vec![file], Vec::new());
+    while let Some(file) = open.pop() {
+        found.extend(own_members(sources, file, called));
+        for (name, meant) in imports(sources, file).iter() {
+            match meant {
+                Resolution::File(part) if called.contains(name) || **name == *STAR => {
+                    if begun.len() < MAX_PARTS && !begun.contains(part) {
+                        begun.push(*part);
+                        open.push(*part);
+                    }
+                }
+                meant if called.contains(name) => found.extend(callable(sources, meant)),
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+/// What a module defines by one of the names `called`.
+fn own_members(sources: &dyn Sources, file: FileId, called: &FxHashSet<Name>) -> Vec<ItemRef> {
     let module = sources.module(file).unwrap_or_default();
     let is_own = |item: &Item| {
         item.scope.is_empty()
@@ -193,10 +235,7 @@ fn members_called(sources: &dyn Sources, file: FileId, called: &FxHashSet<Name>)
             }
     };
     let items = (0..).zip(&module.items).filter(|(_, item)| is_own(item));
-    let own = items.map(|(index, _)| ItemRef { file, index });
-    let imports = imports(sources, file);
-    let brought = imports.iter().filter(|(name, _)| called.contains(name));
-    own.chain(brought.filter_map(|(_, meant)| callable(sources, meant))).collect()
+    items.map(|(index, _)| ItemRef { file, index }).collect()
 }
 
 /// Whether a module has functions that may register what they are given.
@@ -271,18 +310,25 @@ fn imported_by(sources: &dyn Sources, file: FileId, imports: &Imports) -> Vec<Fi
 
 /// The names after dots in the code of a module.
 fn members_named(module: &Module) -> FxHashSet<Name> {
-    fn named(body: &Body) -> impl Iterator<Item = &Name> {
-        body.exprs.values().filter_map(|expr| match expr {
-            Expr::Attribute { attr, .. } => Some(attr),
-            _ => None,
-        })
-    }
-    let bodies = module.items.iter().filter_map(|item| match &item.kind {
-        ItemKind::Function(function) => Some(&function.body),
-        ItemKind::Assign { body, .. } => Some(body),
-        ItemKind::Class(class) => Some(&class.body),
+    let attributes = exprs(module).filter_map(|expr| match expr {
+        Expr::Attribute { attr, .. } => Some(attr),
         _ => None,
     });
-    let bodies = bodies.chain(module.mains.iter().map(|main| &main.body));
-    bodies.flat_map(|body| named(body)).cloned().collect()
+    attributes.cloned().collect()
+}
+
+/// The names that stand by themselves in the code of a module.
+fn plainly_named(module: &Module) -> FxHashSet<Name> {
+    exprs(module).filter_map(Expr::as_name).cloned().collect()
+}
+
+fn exprs(module: &Module) -> impl Iterator<Item = &Expr> {
+    let bodies = module.items.iter().filter_map(|item| match &item.kind {
+        ItemKind::Function(function) => Some(&*function.body),
+        ItemKind::Assign { body, .. } => Some(&**body),
+        ItemKind::Class(class) => Some(&*class.body),
+        _ => None,
+    });
+    let bodies = bodies.chain(module.mains.iter().map(|main| &*main.body));
+    bodies.flat_map(|body| body.exprs.values())
 }
