@@ -486,14 +486,21 @@ impl<'a> Resolver<'a> {
     /// A name that the module `file` binds, or a module below the package `file`.
     fn file_member(&mut self, file: FileId, name: &str) -> Resolution {
         let found = self.step(|resolver| resolver.name(Scope { file, path: &[] }, name, None));
-        let is_package = self.sources.path(file).ends_with("__init__.py");
-        match found {
-            Resolution::Undefined if is_package => {
-                let submodule = self.sources.import(file, 1, &[Name::from(name)]);
-                submodule.map_or(Resolution::Undefined, Resolution::File)
-            }
-            found => found,
+        let is_bound = || {
+            let module = self.sources.module(file);
+            module.is_some_and(|module| module.items_named(name).next().is_some())
+        };
+        let is_open = match found {
+            Resolution::Undefined => true,
+            // What a star brings may come from this package itself, round in a circle.
+            Resolution::Unknown => !is_bound(),
+            _ => false,
+        };
+        if !is_open || !self.sources.path(file).ends_with("__init__.py") {
+            return found;
         }
+        let submodule = self.sources.import(file, 1, &[Name::from(name)]);
+        submodule.map_or(found, Resolution::File)
     }
 
     fn import_from(&mut self, file: FileId, level: u32, path: &[Name], member: &str) -> Resolution {
