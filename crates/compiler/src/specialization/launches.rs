@@ -28,7 +28,8 @@ use crate::project::{
 };
 use crate::source::{FileId, FileRange, TextRange};
 
-/// Expressions evaluated together for all that a file runs by itself: where it has many tests, each gets less.
+/// Expressions evaluated together for all functions that a file runs by themselves: where it has many tests,
+/// each gets less. Its program has a bound of its own.
 const FILE_FUEL: u32 = 200_000;
 
 /// Expressions evaluated at least for each of them.
@@ -235,7 +236,7 @@ struct HostFile<'a> {
     /// The names through which its code launches kernels.
     launchers: RefCell<FxHashMap<ItemRef, Rc<FxHashSet<Name>>>>,
     scenarios: OnceCell<Run>,
-    /// Expressions evaluated for each piece that runs by itself.
+    /// Expressions evaluated for each function that runs by itself.
     share: u32,
     /// What runs pieces.
     host: RefCell<Host<'a>>,
@@ -490,7 +491,6 @@ impl<'a> HostFile<'a> {
     fn fuel(&self, piece: Piece) -> u32 {
         match piece {
             Piece::Item(index) if runs_alone(self.item(index)) => self.share,
-            Piece::Program => self.share,
             _ => FUEL,
         }
     }
@@ -529,11 +529,10 @@ impl<'a> HostFile<'a> {
     }
 }
 
-/// Expressions evaluated for each piece of a module that runs by itself.
+/// Expressions evaluated for each function of a module that runs by itself.
 fn share(module: &Module) -> u32 {
     let alone = module.items.iter().filter(|item| runs_alone(item)).count();
-    let programs = usize::from(!module.mains.is_empty());
-    (FILE_FUEL / (alone + programs).max(1) as u32).clamp(LEAST_FUEL, FUEL)
+    (FILE_FUEL / alone.max(1) as u32).clamp(LEAST_FUEL, FUEL)
 }
 
 /// What the pieces of a file launch, which is kept where files never change.
