@@ -17,11 +17,12 @@ use super::terms::{
     Atom, AtomKind, Cond, Domain, Interval, Linear, Substitution, Terms, Var, note_var,
 };
 use crate::diagnostic::{Code, Diagnostic};
-use crate::ir::{Function, Opcode};
+use crate::ir::{AtomicOp, Attrs, Function, InstData, Opcode};
 use crate::specialization::KnownLaunch;
 
 mod counted;
 mod idle;
+mod locks;
 mod reads;
 
 /// Boxes that may be looked at for one pair of accesses before points are looked at one by one.
@@ -113,6 +114,7 @@ pub(super) fn check<'f>(
         }
     }
     found.extend(reads::check(func, launch, elements, (&programs, &mut other), accesses));
+    found.extend(locks::check(func, launch, elements, (&programs, asked, &mut other), accesses));
     found
 }
 
@@ -275,12 +277,13 @@ fn edges<'f>(func: &'f Function, elements: &mut Elements<'f>, store: &Access) ->
 /// The first operation by which programs may wait for each other: what comes after it may be in
 /// order.
 fn synchronization(func: &Function) -> Option<usize> {
-    func.walk().iter().position(|inst| {
-        let data = &func.insts[*inst];
-        let exchange = matches!(&data.attrs, crate::ir::Attrs::Atomic(atomic)
-            if atomic.op == crate::ir::AtomicOp::Exchange);
-        data.opcode == Opcode::AtomicCas || exchange || data.opcode == Opcode::InlineAsm
-    })
+    func.walk().iter().position(|inst| synchronizes(&func.insts[*inst]))
+}
+
+/// Whether programs may wait for each other by an operation.
+fn synchronizes(data: &InstData) -> bool {
+    let exchange = matches!(&data.attrs, Attrs::Atomic(atomic) if atomic.op == AtomicOp::Exchange);
+    data.opcode == Opcode::AtomicCas || exchange || data.opcode == Opcode::InlineAsm
 }
 
 /// True when a store comes before all synchronization, in every trip of the loops around it.
