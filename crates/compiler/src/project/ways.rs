@@ -209,10 +209,10 @@ fn members_called(sources: &dyn Sources, file: FileId, called: &FxHashSet<Name>)
         for (name, meant) in imports(sources, file).iter() {
             match meant {
                 Resolution::File(part) if called.contains(name) || **name == *STAR => {
-                    if begun.len() < MAX_PARTS && !begun.contains(part) {
-                        begun.push(*part);
-                        open.push(*part);
-                    }
+                    let is_new = begun.len() < MAX_PARTS && !begun.contains(part);
+                    let new = is_new.then_some(*part);
+                    begun.extend(new);
+                    open.extend(new);
                 }
                 meant if called.contains(name) => found.extend(callable(sources, meant)),
                 _ => {}
