@@ -12,7 +12,7 @@ use super::host::{Host, SPELLINGS, is_complex, language_dtype};
 use super::launches::ShownLaunches;
 use super::usage::Compared;
 use super::{ArgSpec, ConstArg, TupleArg, TupleNames};
-use crate::hir::{Expr, ExprId, Literal, Name, Param};
+use crate::hir::{Arg, Expr, ExprId, Literal, Name, Param};
 use crate::project::{
     ItemRef, Kernel, Resolution, Scope, Sources, function, item, resolve_expr, resolve_item,
 };
@@ -136,6 +136,7 @@ impl Binder<'_> {
             Value::Constexpr(value) => ArgSpec::Constexpr(value.to_const()?),
             Value::None => ArgSpec::Constexpr(ConstArg::None),
             Value::Bool(_) => guess::number("u1"),
+            Value::Int(None) if self.is_address(param) => guess::number("i64"),
             Value::Int(value) => self.integer(param, *value, None),
             Value::Float(_) => guess::number("fp32"),
             Value::Tensor(Tensor { dtype: Some(dtype), .. }) if !is_complex(dtype) => {
@@ -184,6 +185,29 @@ impl Binder<'_> {
         let aligned = value.is_some_and(|value| value % 16 == 0);
         let divisible_by_16 = aligned && self.tuning.specializes_on_alignment(&param.name);
         ArgSpec::Runtime { signature: signature.into(), divisible_by_16 }
+    }
+
+    /// Whether the kernel makes a pointer of an integer: then it is an address, which takes 64 bits.
+    fn is_address(&self, param: &Param) -> bool {
+        let exprs = &self.kernel.function.body.exprs;
+        let is_named = |id: ExprId, names: &[&str]| match &exprs[id] {
+            Expr::Attribute { attr: name, .. } | Expr::Name(name) => names.contains(&&**name),
+            _ => false,
+        };
+        let makes_pointers = |arg: &Arg| match &exprs[arg.value] {
+            Expr::Call { callee, .. } => is_named(*callee, &["pointer_type", "PointerType"]),
+            _ => false,
+        };
+        exprs.values().any(|expr| match expr {
+            Expr::Call { callee, args } => {
+                let converted = match &exprs[*callee] {
+                    Expr::Attribute { value, .. } if exprs[*value].is_name(&param.name) => true,
+                    _ => args.first().is_some_and(|arg| exprs[arg.value].is_name(&param.name)),
+                };
+                converted && is_named(*callee, &["to", "cast"]) && args.iter().any(makes_pointers)
+            }
+            _ => false,
+        })
     }
 
     fn annotation(&self, param: &Param) -> Option<Resolution> {
