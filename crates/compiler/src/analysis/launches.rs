@@ -9,8 +9,8 @@ use super::passed::{missing_text, repeated_text, surplus_text};
 use crate::builtins::NUMPY;
 use crate::diagnostic::{Code, Diagnostic, Severity, TextEdit, suggest_in_any_case};
 use crate::hir::{
-    Arg, ArgKind, BinaryOp, Expr, ExprId, Item, ItemKind, Launch, Literal, Module, Name, ParamKind,
-    UnaryOp,
+    Arg, ArgKind, BinaryOp, Body, Expr, ExprId, Item, ItemKind, Launch, Literal, Module, Name,
+    ParamKind, UnaryOp,
 };
 use crate::project::{
     ItemRef, Kernel, Resolution, Scope, Sources, constexpr_params, is_expected_to_fail, kernel,
@@ -55,6 +55,9 @@ const NUMPY_ARRAYS: &[&str] = &[
 
 /// Functions of NumPy that round, and give floats.
 const NUMPY_ROUNDING: &[&str] = &["ceil", "floor", "rint", "trunc"];
+
+/// Functions of Triton that make of a kernel what is launched as it is, but for what they choose.
+const MAKERS: &[&str] = &["jit", "autotune", "heuristics"];
 
 /// The most axes that a grid has.
 const MAX_RANK: usize = 3;
@@ -143,6 +146,9 @@ impl Site<'_> {
         let params = &self.kernel.function.params;
         let open = params.iter().any(|p| matches!(p.kind, ParamKind::VarArgs | ParamKind::KwArgs));
         if tuning.wrapped || open || !self.is_direct() {
+            // What Triton's own calls made of a kernel takes no other names than the kernel.
+            let named = !tuning.wrapped && !open && self.is_made_by_triton();
+            found.extend(named.then(|| self.keywords()).into_iter().flatten());
             return found;
         }
         let args = &self.launch.args;
@@ -190,6 +196,34 @@ impl Site<'_> {
             && !one_of
             && may_run.iter().all(|index| defined(&home.items[*index as usize]))
             && (name == own || self.module.items_named(name).next().is_some())
+    }
+
+    /// True when all that is launched under the name is a function of this file and what calls of
+    /// Triton's make of it, one after another: `kernel = triton.autotune(...)(kernel)`.
+    fn is_made_by_triton(&self) -> bool {
+        let Expr::Name(name) = &self.launch.body.exprs[self.launch.kernel] else { return false };
+        let is_own = *name == self.kernel.item.name && self.kernel.at.file == self.file;
+        let items = self.module.items_named(name);
+        let bound = items.map(|index| &self.module.items[index as usize]);
+        let (defined, made): (Vec<&Item>, Vec<&Item>) =
+            bound.partition(|item| matches!(item.kind, ItemKind::Function(_)));
+        is_own
+            && defined.len() == 1
+            && made.iter().all(|item| match &item.kind {
+                ItemKind::Assign { body, value, .. } => self.calls_triton(body, *value),
+                _ => false,
+            })
+    }
+
+    fn calls_triton(&self, body: &Body, id: ExprId) -> bool {
+        let Expr::Call { callee, .. } = &body.exprs[id] else { return false };
+        let scope = Scope { file: self.file, path: &[] };
+        let is_maker = |made: &Resolution| match made {
+            Resolution::Triton(path) => MAKERS.contains(&&**path),
+            _ => false,
+        };
+        self.calls_triton(body, *callee)
+            || is_maker(&resolve_expr(self.sources, scope, body, *callee))
     }
 
     fn finding(&self, code: Code, range: TextRange, message: String) -> Diagnostic {
