@@ -74,10 +74,7 @@ fn makes_room(manifest: &Manifest, best: &Assembled, other: &Assembled) -> bool 
         let delay = if other_room > room { 0 } else { cycles / DELAY };
         other_work <= work + work / GROWTH && other_cycles * room <= (cycles + delay) * other_room
     };
-    9 * b.registers <= 8 * a.registers
-        && b.spill_store_bytes <= a.spill_store_bytes
-        && b.spill_load_bytes <= a.spill_load_bytes
-        && times.is_some_and(is_as_early)
+    9 * b.registers <= 8 * a.registers && b.spills_no_more_than(a) && times.is_some_and(is_as_early)
 }
 
 #[cfg(test)]

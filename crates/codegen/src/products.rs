@@ -85,8 +85,7 @@ fn is_as_good(manifest: &Manifest, best: &Assembled, few: &Assembled, growth: u6
     let [a, b] = [best, few].map(|assembled| &assembled.report);
     let [room, other_room] = [best, few].map(|assembled| resident_blocks(manifest, assembled));
     let [in_flight, others_in_flight] = [best, few].map(|it| it.bytes_in_flight().unwrap_or(0));
-    b.spill_store_bytes <= a.spill_store_bytes
-        && b.spill_load_bytes <= a.spill_load_bytes
+    b.spills_no_more_than(a)
         && other_room >= room
         && 4 * others_in_flight >= 3 * in_flight
         && is_as_short(manifest, best, few, growth)

@@ -244,6 +244,12 @@ fn end_with_caller(command: &mut Command) {
 fn end_with_caller(_: &mut Command) {}
 
 impl Report {
+    /// Whether it spills no more bytes than `other`, by stores and by loads.
+    pub(crate) fn spills_no_more_than(&self, other: &Report) -> bool {
+        self.spill_store_bytes <= other.spill_store_bytes
+            && self.spill_load_bytes <= other.spill_load_bytes
+    }
+
     /// Whether the assembler's search for registers failed: it then leaves each thread no more than
     /// what calls need, although there are more, and spills the rest.
     fn is_without_allocation(&self) -> bool {

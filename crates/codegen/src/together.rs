@@ -43,9 +43,7 @@ fn words(ptx: &str) -> impl Iterator<Item = &str> {
 /// Whether `other` needs no more registers than `best`, and spills no more.
 fn takes_no_more(best: &Assembled, other: &Assembled) -> bool {
     let [a, b] = [best, other].map(|assembled| &assembled.report);
-    b.spill_store_bytes <= a.spill_store_bytes
-        && b.spill_load_bytes <= a.spill_load_bytes
-        && b.registers <= a.registers
+    b.spills_no_more_than(a) && b.registers <= a.registers
 }
 
 #[cfg(test)]

@@ -101,8 +101,7 @@ impl Module {
         diagnostic: &Diagnostic,
     ) -> bool {
         let line = lines.line(diagnostic.primary.range.start);
-        let code = diagnostic.code.name();
-        let family = code.split('/').next().unwrap_or(code);
+        let (code, family) = (diagnostic.code.name(), diagnostic.code.family());
         self.allows.iter().any(|allow| {
             (*allow.code == *code || *allow.code == *family)
                 && allow.line(lines, text, &self.scenarios) == line
@@ -132,6 +131,16 @@ impl Item {
         let mut scope = self.scope.clone();
         scope.push(self.name.clone());
         scope
+    }
+
+    /// Whether it binds `None`, as in the place of what is not there.
+    pub(crate) fn binds_none(&self) -> bool {
+        match &self.kind {
+            ItemKind::Assign { body, value, .. } => {
+                body.exprs[*value] == Expr::Literal(Literal::None)
+            }
+            _ => false,
+        }
     }
 }
 

@@ -266,8 +266,7 @@ impl Specialization {
                     | Code::MaskShape
             );
         }
-        let family = code.name().split('/').next().unwrap_or_default();
-        let by_shape = matches!(family, "shape" | "constexpr") && code != Code::StaticAssert;
+        let by_shape = matches!(code.family(), "shape" | "constexpr") && code != Code::StaticAssert;
         // Which lanes a mask lets through depends on types as little.
         by_shape || matches!(code, Code::MaskShape | Code::UndefinedLanes | Code::MaskAxis)
     }

@@ -120,14 +120,6 @@ fn keyword_range(text: &str, name: &str, value: TextRange) -> Option<TextRange> 
     Some(TextRange::new(start, start + name.len()))
 }
 
-/// Whether an item binds `None`, which nobody launches: it stands for a kernel that is not there.
-fn is_placeholder(item: &Item) -> bool {
-    match &item.kind {
-        ItemKind::Assign { body, value, .. } => body.exprs[*value] == Expr::Literal(Literal::None),
-        _ => false,
-    }
-}
-
 /// One launch of one kernel.
 struct Site<'a> {
     sources: &'a dyn Sources,
@@ -182,12 +174,13 @@ impl Site<'_> {
         let own = &self.kernel.item.name;
         let renamed = |item: &Item| matches!(&item.kind, ItemKind::ImportFrom { member, .. } if member == own);
         let bound = self.module.items_named(name).map(|index| &self.module.items[index as usize]);
-        let mut bound = bound.filter(|item| !is_placeholder(item));
+        // Nobody launches `None`: it stands for a kernel that is not there.
+        let mut bound = bound.filter(|item| !item.binds_none());
         let defined = |item: &Item| matches!(item.kind, ItemKind::Function(_));
         let file = self.kernel.at.file;
         let may_run: Vec<u32> = home
             .items_named(own)
-            .filter(|index| !is_placeholder(&home.items[*index as usize]))
+            .filter(|index| !home.items[*index as usize].binds_none())
             .filter(|index| !never_runs(self.sources, None, ItemRef { file, index: *index }))
             .collect();
         // Where it is not known which of several definitions there is, none can be blamed.

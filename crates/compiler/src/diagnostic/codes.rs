@@ -50,20 +50,29 @@ impl Code {
         Code::ALL.iter().copied().find(|code| code.info().name == name)
     }
 
+    /// The part of its name before the `/`.
+    pub fn family(self) -> &'static str {
+        self.name().split('/').next().unwrap_or_default()
+    }
+
+    /// Whether users call a code, or a family of codes, by this name.
+    pub fn is_any_called(name: &str) -> bool {
+        Code::ALL.iter().any(|code| code.name() == name || code.family() == name)
+    }
+
     /// True when the message is one example of many that prove the same.
     pub(crate) fn is_counter_example(self) -> bool {
-        let family = self.name().split('/').next();
-        matches!(family, Some("bounds" | "race" | "perf"))
+        matches!(self.family(), "bounds" | "race" | "perf")
     }
 
     /// True for the family `constexpr`.
     pub(crate) fn is_constexpr(self) -> bool {
-        self.name().starts_with("constexpr/")
+        self.family() == "constexpr"
     }
 
     /// True for the family `resource`.
     pub fn is_resource(self) -> bool {
-        self.name().starts_with("resource/")
+        self.family() == "resource"
     }
 
     /// True for what masks may be found to be whatever the extents of tiles are: it is told where these

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::builtins::{self, PYTHON, PYTHON_HOST, TritonVersion};
 use crate::hir::{
-    Arg, Body, Expr, ExprId, Guard, Item, ItemKind, Literal, Module, Name, Occasion, PYTHON_NAMES,
+    Arg, Body, Expr, ExprId, Guard, Item, ItemKind, Module, Name, Occasion, PYTHON_NAMES,
     names_by_star,
 };
 use crate::source::FileId;
@@ -213,12 +213,7 @@ impl<'a> Resolver<'a> {
     }
 
     fn is_none(&self, at: ItemRef) -> bool {
-        match item(self.sources, at).map(|item| item.kind) {
-            Some(ItemKind::Assign { body, value, .. }) => {
-                body.exprs[value] == Expr::Literal(Literal::None)
-            }
-            _ => false,
-        }
+        item(self.sources, at).is_some_and(|item| item.binds_none())
     }
 
     /// Bindings that star imports bring in, the last one first.

@@ -10,9 +10,9 @@ use super::guess;
 use super::host::value::{Tensor, Value};
 use super::host::{Host, SPELLINGS, is_complex, language_dtype};
 use super::launches::ShownLaunches;
-use super::usage::Compared;
+use super::usage::{Compared, usage};
 use super::{ArgSpec, ConstArg, TupleArg, TupleNames};
-use crate::hir::{Arg, Expr, ExprId, Literal, Name, Param};
+use crate::hir::{Expr, ExprId, Literal, Name, Param};
 use crate::project::{
     ItemRef, Kernel, Resolution, Scope, Sources, function, item, resolve_expr, resolve_item,
 };
@@ -189,25 +189,10 @@ impl Binder<'_> {
 
     /// Whether the kernel makes a pointer of an integer: then it is an address, which takes 64 bits.
     fn is_address(&self, param: &Param) -> bool {
-        let exprs = &self.kernel.function.body.exprs;
-        let is_named = |id: ExprId, names: &[&str]| match &exprs[id] {
-            Expr::Attribute { attr: name, .. } | Expr::Name(name) => names.contains(&&**name),
-            _ => false,
-        };
-        let makes_pointers = |arg: &Arg| match &exprs[arg.value] {
-            Expr::Call { callee, .. } => is_named(*callee, &["pointer_type", "PointerType"]),
-            _ => false,
-        };
-        exprs.values().any(|expr| match expr {
-            Expr::Call { callee, args } => {
-                let converted = match &exprs[*callee] {
-                    Expr::Attribute { value, .. } if exprs[*value].is_name(&param.name) => true,
-                    _ => args.first().is_some_and(|arg| exprs[arg.value].is_name(&param.name)),
-                };
-                converted && is_named(*callee, &["to", "cast"]) && args.iter().any(makes_pointers)
-            }
-            _ => false,
-        })
+        let mut params = self.kernel.function.params.iter();
+        let at = params.position(|known| known.name == param.name);
+        let uses = usage(self.sources, self.kernel.at).uses;
+        at.and_then(|at| uses.get(at)).is_some_and(|used| used.address)
     }
 
     fn annotation(&self, param: &Param) -> Option<Resolution> {

@@ -56,6 +56,8 @@ pub(crate) struct Use {
     pub(super) float: bool,
     /// It must be an integer: it bounds a loop or indices, or is an operand of `//`, `&`, `<<`.
     pub(super) integral: bool,
+    /// A pointer is made of it.
+    pub(super) address: bool,
     /// It is a number of bits that something is shifted by.
     pub(super) shift: bool,
     /// It is an extent of a tile.

@@ -90,9 +90,8 @@ fn every_code_is_explained_where_diagnostics_link_to() {
     let mut family = "";
     for code in codes {
         let info = code.info();
-        let of = info.name.split('/').next().unwrap();
-        if of != family {
-            family = of;
+        if code.family() != family {
+            family = code.family();
             want.push_str(&format!("\n## {family}\n"));
         }
         let level = match info.level {

@@ -299,7 +299,7 @@ impl Setting {
         };
         let wrong = members.into_iter().flatten().filter_map(|(code, level)| {
             let (setting, name) = (self.name, format!("{}.{code}", self.name));
-            if !is_code(code) {
+            if !Code::is_any_called(code) {
                 let known = Code::ALL.iter().map(|code| code.name());
                 let hint = similar(code, known).map(|known| format!("; did you mean `{known}`?"));
                 let hint = hint.unwrap_or_default();
@@ -327,15 +327,9 @@ impl Setting {
 /// What levels of diagnostics are called.
 const LEVELS: [&str; 5] = ["error", "warning", "info", "hint", "off"];
 
-/// Whether this is a code, or a family of them.
-fn is_code(text: &str) -> bool {
-    let family = |known: &Code| known.name().split('/').next() == Some(text);
-    Code::from_name(text).is_some() || Code::ALL.iter().any(family)
-}
-
 /// The level that a code is to have, where both are right.
 fn wanted_level(code: &str, value: &Value) -> Option<Option<Severity>> {
-    level(value.as_str()?).filter(|_| is_code(code))
+    level(value.as_str()?).filter(|_| Code::is_any_called(code))
 }
 
 /// The name most like `name`, if one is close.

@@ -86,13 +86,13 @@ impl Host<'_> {
         function: &Arc<Function>,
         args: &[(Option<Name>, Value)],
     ) -> Value {
-        let Some(item) = item(self.sources, at) else { return Value::Unknown };
-        let args: Vec<_> =
+        let handed_on: Vec<_> =
             args.iter().map(|(name, value)| (name.clone(), other_tensor(value))).collect();
-        let mut variables = self.parameters(at.file, &item.scope, function, &args);
+        let Some((mut frame, _)) = self.frame_with(at, function, &handed_on) else {
+            return Value::Unknown;
+        };
         let rest = function.params.iter().filter(|param| param.kind == ParamKind::VarArgs);
-        variables.extend(rest.map(|param| (param.name.clone(), Value::Unknown)));
-        let frame = self.frame_of(at.file, &item.scope, function, variables);
+        frame.variables.extend(rest.map(|param| (param.name.clone(), Value::Unknown)));
         self.body_of(frame, function)
     }
 

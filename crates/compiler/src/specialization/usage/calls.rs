@@ -162,10 +162,13 @@ impl<'a> BodyUses<'a> {
             Expr::Attribute { value, .. } => Some(*value),
             _ => None,
         };
-        if dtype.is_some_and(makes_pointer)
-            && let Some(Origin::Loaded(at)) = value.and_then(|value| self.origin(value))
-        {
-            self.uses[at].integer_elements = true;
+        if !dtype.is_some_and(makes_pointer) {
+            return;
+        }
+        match value.and_then(|value| self.origin(value)) {
+            Some(Origin::Loaded(at)) => self.uses[at].integer_elements = true,
+            Some(Origin::Param(at)) => self.uses[at].address = true,
+            None => {}
         }
     }
 
@@ -324,6 +327,7 @@ impl<'a> BodyUses<'a> {
                 outer.number |= inner.number && !inner.pointer;
                 outer.float |= inner.float;
                 outer.integral |= inner.integral;
+                outer.address |= inner.address;
                 outer.shift |= inner.shift;
                 outer.extent |= inner.extent;
                 outer.condition |= inner.condition;

@@ -132,8 +132,7 @@ pub(super) fn codes(text: &str, offset: usize) -> Option<Vec<Item>> {
         ..item(code.name(), ItemKindHint::Choice)
     };
     let mut items: Vec<Item> = Code::ALL.iter().map(code).collect();
-    let family = |code: &Code| code.name().split('/').next().unwrap_or_default();
-    let mut families: Vec<&str> = Code::ALL.iter().map(family).collect();
+    let mut families: Vec<&str> = Code::ALL.iter().map(|code| code.family()).collect();
     families.sort_unstable();
     families.dedup();
     items.extend(
