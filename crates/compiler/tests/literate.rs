@@ -84,6 +84,7 @@ const CONSTRUCTS: &[(&str, &[&str])] = &[
     ),
     ("python/host-function", &["tl.", "def "]),
     ("python/not-understood", &["pair", "tl."]),
+    ("python/precedence", &[" & ", " | ", " ^ "]),
     ("python/unsupported", &["for ", "while ", "if ", "return"]),
     ("race/read-write", &["tl.load("]),
     ("race/stores", &["tl.store("]),

@@ -318,6 +318,8 @@ codes! {
         include_str!("explain/type-unused-result.md");
     UnsupportedPython = "python/unsupported", Error, "Python that kernels may not use",
         include_str!("explain/python-unsupported.md");
+    Precedence = "python/precedence", Warning, "an operator that is applied before a comparison beside it",
+        include_str!("explain/python-precedence.md");
     NotUnderstood = "python/not-understood", Error, "something that this compiler cannot compile yet",
         include_str!("explain/python-not-understood.md");
     Inactive = "constexpr/inactive", Hint, "code that the active specialization leaves out (in editors)",

@@ -9,7 +9,7 @@ use super::operators::may_be_const;
 use super::value::{Const, Held, Origin, Shape, Tensor, Tuple, Value};
 use super::{Eval, Evaluator, Mode, Source};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::hir::{CompareOp, ExprId};
+use crate::hir::{BinaryOp, CompareOp, Expr, ExprId};
 use crate::ir::{self, FloatPredicate, IntPredicate, Opcode};
 use crate::source::FileRange;
 
@@ -26,6 +26,7 @@ impl Evaluator<'_> {
             let note = "compare twice: `(a < b) & (b < c)`";
             return self.unsupported("chained comparison", note, at);
         }
+        let is_certain = self.frame().mode == Mode::Jit && self.speculative == 0;
         let mut left = self.expr(source, first);
         let mut left_at = source.at(first);
         let mut result: Option<Value> = None;
@@ -40,7 +41,49 @@ impl Evaluator<'_> {
             left = right;
             left_at = source.at(id);
         }
+        if is_certain {
+            self.check_precedence(source, first, rest);
+        }
         result.unwrap_or(Value::Unknown)
+    }
+
+    /// Warns of `a < b & c < d` and of `mask & a < b`, where `&` comes first: of an operand between two
+    /// comparisons, and of one that is made of a mask and a number.
+    fn check_precedence(&mut self, source: Source<'_>, first: ExprId, rest: &[(CompareOp, ExprId)]) {
+        let operands = std::iter::once(first).chain(rest.iter().map(|(_, id)| *id));
+        for (index, operand) in operands.enumerate() {
+            let Expr::Binary { op, lhs, rhs } = &source.body.exprs[operand] else { continue };
+            let is_between = 0 < index && index < rest.len();
+            let is_meant = !matches!(op, BinaryOp::And | BinaryOp::Or | BinaryOp::Xor)
+                || !(is_between || self.is_mask_and_number(*lhs, *rhs));
+            let at = source.at(operand);
+            if is_meant || self.is_in_parentheses(at) {
+                continue;
+            }
+            let (op, compared) = (op.symbol(), rest[index.saturating_sub(1)].0.symbol());
+            let message = format!("`{op}` is applied before `{compared}`");
+            let note = format!("put each comparison in parentheses: `(a {compared} b) {op} (c {compared} d)`");
+            self.emit_diagnostic(Diagnostic::new(Code::Precedence, at, message).with_note(note));
+        }
+    }
+
+    /// Whether one of two operands is a mask, and the other one a number of more than one bit.
+    fn is_mask_and_number(&self, left: ExprId, right: ExprId) -> bool {
+        let number = |id| match self.types.value(id) {
+            Some(Value::Tensor(tensor)) => tensor.elem.num(),
+            _ => None,
+        };
+        let (Some(left), Some(right)) = (number(left), number(right)) else { return false };
+        (left == DType::Int1) != (right == DType::Int1)
+    }
+
+    /// Whether what stands at a place is the whole of what a pair of parentheses holds.
+    fn is_in_parentheses(&self, at: FileRange) -> bool {
+        let text = self.project.text(at.file).unwrap_or_default();
+        let range = at.range.as_usize();
+        let before = text.get(..range.start).unwrap_or_default().trim_end();
+        let after = text.get(range.end..).unwrap_or_default().trim_start();
+        before.ends_with('(') && after.starts_with(')')
     }
 
     /// The conjunction of two links of a chained comparison.

@@ -17,6 +17,8 @@ pub(crate) const REGISTERS: &[&[&str]] = &[
     &["torch", "library", "custom_op"],
     &["torch", "library", "triton_op"],
     &["torch", "_library", "triton", "triton_op"],
+    &["torch", "library", "impl"],
+    &["torch", "library", "register_kernel"],
 ];
 
 /// Where PyTorch has the operations that are registered with it.

@@ -43,6 +43,7 @@ mod flow;
 mod frame;
 mod functions;
 mod given;
+mod initial;
 mod installed;
 mod instances;
 mod launch;

@@ -8,8 +8,8 @@ use super::misuse::{self, Misuse};
 use super::number::as_number;
 use super::value::{Callable, Tensor, Tuner, TunerKind, Value};
 use super::{
-    Host, algebra, arrays, data, devices, einops, fits, layers, limits, operators, reduced, sets,
-    sizes, states, tensor, views,
+    Host, algebra, arrays, data, devices, einops, fits, initial, layers, limits, operators, reduced,
+    sets, sizes, states, tensor, views,
 };
 use crate::builtins::{TORCH, torch};
 use crate::hir::{BinaryOp, CompareOp, Name};
@@ -408,6 +408,7 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
                 args.of_tensor().and_then(|(tensor, rest)| algebra::made_of(name, tensor, &rest));
             made.map_or(Value::Unknown, |made| devices::made(args, made))
         }
+        ["torch", "nn", "init", name] => initial::made_of(name, args).unwrap_or(Value::Unknown),
         ["torch", "nn", "functional", "pad"] => tensor::padded(args).unwrap_or(Value::Unknown),
         ["torch", "nn", "functional", "linear"] => linear(args).unwrap_or(Value::Unknown),
         ["torch", "nn", "functional", "embedding"] => {

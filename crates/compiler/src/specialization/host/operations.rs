@@ -19,6 +19,9 @@ use crate::source::FileId;
 /// of `torch.library`.
 const REGISTERS_GRADIENT: &str = "register_autograd";
 
+/// Devices that run no kernels, as functions are registered for them beside those for GPUs.
+const OTHER_DEVICES: &[&str] = &["cpu", "meta", "mps", "CPU", "Meta", "MPS"];
+
 /// How an operation is differentiated.
 struct Formula {
     backward: ItemRef,
@@ -60,8 +63,11 @@ impl Host<'_> {
         };
         let decorator = function.decorators[decorators.iter().position(registers)?];
         let Expr::Call { args, .. } = &function.body.exprs[decorator] else { return None };
-        let name = args.first()?.value;
-        Some(self.head_expr(file, &item.scope, function, name))
+        let mut given = args.iter().map(|arg| arg.value);
+        let name = self.head_expr(file, &item.scope, function, given.next()?);
+        let second = given.next().map(|types| self.head_expr(file, &item.scope, function, types));
+        let elsewhere = matches!(second, Some(Value::Str(types)) if OTHER_DEVICES.contains(&&*types));
+        (!elsewhere).then_some(name)
     }
 
     /// What a call of a function gives, which may be an operation that a backward pass differentiates.
