@@ -1,4 +1,4 @@
-//! Loads that are on their way at once, read from machine code.
+//! Loads, and those that are on their way at once, read from machine code.
 //!
 //! The assembler orders instructions anew, and unrolls loops, so that only its output tells. A load
 //! sets one of six barriers, and whoever needs its result names the barriers to wait for. Instructions
@@ -13,29 +13,46 @@ const BARRIERS: usize = 6;
 pub(crate) fn bytes_in_flight(code: &[u8]) -> u32 {
     let mut awaited = [0u32; BARRIERS];
     let mut most = 0;
-    for inst in code.chunks_exact(INSTRUCTION_BYTES) {
-        let bits = u128::from_le_bytes(inst.try_into().expect("invariant: chunks have this size"));
-        let field = |low: u32, count: u32| (bits >> low) as usize & ((1 << count) - 1);
-        let waits = field(116, BARRIERS as u32);
+    for inst in instructions(code) {
+        let waits = field(inst, 116, BARRIERS as u32);
         for (barrier, bytes) in awaited.iter_mut().enumerate() {
             if waits >> barrier & 1 == 1 {
                 *bytes = 0;
             }
         }
-        if matches!(field(0, 12), 0x981 | 0x381)
-            && let Some(bytes) = awaited.get_mut(field(110, 3))
+        if let Some(loaded) = loaded_bytes(inst)
+            && let Some(bytes) = awaited.get_mut(field(inst, 110, 3))
         {
-            *bytes += match field(73, 3) {
-                0 | 1 => 1,
-                2 | 3 => 2,
-                4 => 4,
-                5 => 8,
-                _ => 16,
-            };
+            *bytes += loaded;
             most = most.max(awaited.iter().sum());
         }
     }
     most
+}
+
+/// The bytes that all loads of one thread bring, each counted once.
+pub(crate) fn bytes_loaded(code: &[u8]) -> u32 {
+    instructions(code).filter_map(loaded_bytes).sum()
+}
+
+fn instructions(code: &[u8]) -> impl Iterator<Item = u128> {
+    let whole = code.as_chunks::<INSTRUCTION_BYTES>().0.iter();
+    whole.map(|&inst| u128::from_le_bytes(inst))
+}
+
+fn field(inst: u128, low: u32, count: u32) -> usize {
+    (inst >> low) as usize & ((1 << count) - 1)
+}
+
+/// The bytes that an instruction loads from global memory.
+fn loaded_bytes(inst: u128) -> Option<u32> {
+    matches!(field(inst, 0, 12), 0x981 | 0x381).then(|| match field(inst, 73, 3) {
+        0 | 1 => 1,
+        2 | 3 => 2,
+        4 => 4,
+        5 => 8,
+        _ => 16,
+    })
 }
 
 #[cfg(test)]
@@ -57,5 +74,6 @@ mod tests {
         // A move that waits for barrier 2.
         let waits = [0x0000000200067202, 0x004fe20000000f00];
         assert_eq!(bytes_in_flight(&code(&[first, waits, second])), 8);
+        assert_eq!(bytes_loaded(&code(&[first, waits, second])), 16);
     }
 }

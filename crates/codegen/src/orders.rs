@@ -177,7 +177,7 @@ const ENOUGH_IN_FLIGHT: u32 = 28 * 1024;
 const PLENTY_IN_FLIGHT: u32 = 2 * ENOUGH_IN_FLIGHT;
 
 /// The bytes that loads of all threads of a multiprocessor have on their way at most.
-fn bytes_in_flight(manifest: &Manifest, assembled: &Assembled) -> u32 {
+pub(crate) fn bytes_in_flight(manifest: &Manifest, assembled: &Assembled) -> u32 {
     let of_thread = assembled.bytes_in_flight().unwrap_or(0);
     of_thread * resident_blocks(manifest, assembled) * manifest.num_warps * 32
 }

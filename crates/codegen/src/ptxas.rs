@@ -12,7 +12,7 @@ use tile_compiler::artifact::{LineMap, Resources};
 use tile_compiler::gpu::limits::SmLimits;
 use wait_timeout::ChildExt;
 
-use crate::in_flight::bytes_in_flight;
+use crate::in_flight::{bytes_in_flight, bytes_loaded};
 use crate::loops;
 
 /// How long the assembler may take.
@@ -208,6 +208,12 @@ impl Assembled {
         let image = object::File::parse(&*self.cubin).ok()?;
         let of_section = |section: object::Section<'_, '_>| section.data().map(bytes_in_flight);
         code(&image).filter_map(|section| of_section(section).ok()).max()
+    }
+
+    /// The bytes of a thread's loads that begin only when others have arrived, in code without loops.
+    pub(crate) fn bytes_left_for_later(&self) -> u32 {
+        let loaded = self.summed(|code| bytes_loaded(code).into()).unwrap_or(0) as u32;
+        loaded.saturating_sub(self.bytes_in_flight().unwrap_or(loaded))
     }
 }
 
