@@ -2,8 +2,9 @@
 //!
 //! What a launch shows of numbers makes the distance of neighboring lanes a constant. Global memory
 //! is read and written in sectors of 32 bytes: where neighbors along every axis are that far apart,
-//! each element takes a sector of its own, whatever the layout. An access counts when it makes up
-//! at least half of the sectors that the innermost loops of the kernel touch.
+//! each element takes a sector of its own, whatever the layout. Such accesses count when together
+//! they make up at least half of the sectors that the innermost loops of the kernel touch; one that
+//! moves little at a time counts when it does so alone.
 
 use super::super::elements::{Access, Elements};
 use super::super::terms::{Atom, AtomKind, Domain, Linear};
@@ -76,14 +77,15 @@ pub(super) fn check(
         return Vec::new();
     };
     let all: i128 = inner.iter().map(|access| access.sectors()).sum();
+    let is_half = |sectors: i128| 2 * sectors >= all;
     let infos = AxisInfos::of(func);
-    let mut found = Vec::new();
-    for access in &inner {
-        if 2 * access.sectors() < all {
-            continue;
-        }
-        found.extend(uncoalesced(func, elements, access, &inner));
-        found.extend(narrow(func, elements, &infos, access));
+    let large = inner.iter().filter(|access| is_half(access.sectors()));
+    let mut found: Vec<Diagnostic> =
+        large.filter_map(|access| narrow(func, elements, &infos, access)).collect();
+    let apart: Vec<&Strided> =
+        inner.iter().copied().filter(|access| is_apart(access, &inner)).collect();
+    if is_half(apart.iter().map(|access| access.sectors()).sum()) {
+        found.extend(apart.into_iter().filter_map(|access| uncoalesced(func, elements, access)));
     }
     found
 }
@@ -121,18 +123,17 @@ fn depends_on_lane(elements: &Elements<'_>, atom: Atom, lanes: &[Option<Atom>]) 
     depends
 }
 
-fn uncoalesced(
-    func: &Function,
-    elements: &Elements<'_>,
-    access: &Strided,
-    others: &[&Strided],
-) -> Option<Diagnostic> {
+/// Whether each element that `access` touches takes a sector of its own, of which none of `others` uses
+/// the rest.
+fn is_apart(access: &Strided, others: &[&Strided]) -> bool {
+    let apart = access.nearest().map_or(0, |step| step * access.bytes);
+    apart >= SECTOR_BYTES
+        && access.elements() >= LANES as i128
+        && !others.iter().any(|other| completes(access, other))
+}
+
+fn uncoalesced(func: &Function, elements: &Elements<'_>, access: &Strided) -> Option<Diagnostic> {
     let step = access.nearest()?;
-    let apart = step * access.bytes;
-    let enough = access.elements() >= LANES as i128;
-    if apart < SECTOR_BYTES || !enough || others.iter().any(|other| completes(access, other)) {
-        return None;
-    }
     let data = &func.insts[access.inst];
     let verb = if data.opcode == Opcode::Load { "reads" } else { "writes" };
     let name = elements.param_name(access.param);

@@ -53,7 +53,8 @@ fn promoting_scalar(func: &Function, data: &InstData) -> Option<Value> {
     }
 }
 
-/// The scalar that every element of `value` is, unless it was made float64 on purpose.
+/// The scalar that every element of `value` is, or is computed from, unless it was made float64 on
+/// purpose.
 fn repeated_scalar(func: &Function, value: Value) -> Option<Value> {
     match func.values[value].def {
         ValueDef::Argument(region, _) if region == func.body => Some(value),
@@ -64,7 +65,13 @@ fn repeated_scalar(func: &Function, value: Value) -> Option<Value> {
                 Opcode::Splat | Opcode::Broadcast | Opcode::ExpandDims => {
                     repeated_scalar(func, data.operand(0))
                 }
-                Opcode::Load if !func.ty(value).is_tile() => Some(value),
+                _ if func.ty(value).number() != Some(Scalar::F64) || func.ty(value).is_tile() => {
+                    None
+                }
+                Opcode::Load => Some(value),
+                Opcode::FAdd | Opcode::FSub | Opcode::FMul | Opcode::FDiv | Opcode::FNeg => {
+                    data.uses().find_map(|operand| repeated_scalar(func, operand))
+                }
                 _ => None,
             }
         }
