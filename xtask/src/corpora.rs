@@ -171,7 +171,12 @@ fn mutations(sh: &Shell) -> Result<Counts> {
     let mut counts = Counts::default();
     let mut folders = folders(sh)?;
     folders.push(root().join("examples"));
-    for (flags, least) in [(&[][..], LEAST_FOUND), (&["--launched"], LEAST_LAUNCHED_FOUND)] {
+    let modes = [
+        (&[][..], LEAST_FOUND),
+        (&["--costs"], LEAST_FOUND),
+        (&["--launched"], LEAST_LAUNCHED_FOUND),
+    ];
+    for (flags, least) in modes {
         let folders = &folders;
         let mutations = program("mutations");
         let text = tee(cmd!(sh, "{mutations} {flags...} {folders...}"))?;

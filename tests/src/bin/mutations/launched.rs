@@ -72,12 +72,36 @@ pub struct Tally {
 pub struct Report {
     /// By family.
     pub families: BTreeMap<&'static str, Tally>,
-    /// By kind of mistake: those that were tried, and those that the executor saw.
+    /// By kind of mistake: those that were tried, and those that are some.
     pub kinds: BTreeMap<&'static str, (usize, usize)>,
-    /// Kernels that have a launch under which they are right.
-    pub launched: usize,
+    /// Kernels that are right as they stand.
+    pub kernels: usize,
     /// Findings about kernels that are right, in words.
     pub alarms: Vec<String>,
+}
+
+impl Report {
+    /// Counts what became of a mistake of some kind, a verdict for each family to which it belongs.
+    pub fn count(
+        &mut self,
+        kind: &'static str,
+        verdicts: impl IntoIterator<Item = (&'static str, Verdict)>,
+        describe: impl Fn() -> String,
+    ) {
+        let (all, seen) = self.kinds.entry(kind).or_default();
+        *all += 1;
+        let mut verdicts = verdicts.into_iter().peekable();
+        *seen += usize::from(verdicts.peek().is_some());
+        for (family, verdict) in verdicts {
+            let tally = self.families.entry(family).or_default();
+            tally.all += usize::from(verdict != Verdict::Apart);
+            tally.apart += usize::from(verdict == Verdict::Apart);
+            tally.found += usize::from(verdict == Verdict::Found);
+            if verdict == Verdict::Missed {
+                tally.missed.push(describe());
+            }
+        }
+    }
 }
 
 /// Breaks every kernel that can be launched.
@@ -103,31 +127,20 @@ pub fn measure(sources: &MemorySources) -> Report {
     let verdicts =
         on_all_cores(&tried, |(kernel, mutant), pool| try_one(sources, kernel, mutant, pool));
     let mut report = Report {
-        launched: working.len(),
+        kernels: working.len(),
         alarms: alarms.into_iter().flatten().collect(),
         ..Report::default()
     };
     for ((kernel, mutant), verdicts) in tried.into_iter().zip(verdicts) {
-        let (all, seen) = report.kinds.entry(mutant.kind).or_default();
-        *all += 1;
-        *seen += usize::from(!verdicts.is_empty());
-        for (family, verdict) in verdicts {
-            let tally = report.families.entry(family).or_default();
-            tally.all += usize::from(verdict != Verdict::Apart);
-            tally.apart += usize::from(verdict == Verdict::Apart);
-            tally.found += usize::from(verdict == Verdict::Found);
-            if verdict == Verdict::Missed {
-                let text = sources.text(kernel.at.file).unwrap_or_default();
-                tally.missed.push(mutant.describe(kernel, &text));
-            }
-        }
+        let text = sources.text(kernel.at.file).unwrap_or_default();
+        report.count(mutant.kind, verdicts, || mutant.describe(kernel, &text));
     }
     report
 }
 
 /// What `look` gives for each item, in order. `look` gets a pool of one thread, on which programs
 /// run one after the other.
-fn on_all_cores<T: Sync, R: Send>(
+pub fn on_all_cores<T: Sync, R: Send>(
     items: &[T],
     look: impl Fn(&T, &ThreadPool) -> R + Sync,
 ) -> Vec<R> {
@@ -151,8 +164,10 @@ fn on_all_cores<T: Sync, R: Send>(
 
 /// What became of a mistake that a run shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
+pub enum Verdict {
+    /// It was found.
     Found,
+    /// It was not.
     Missed,
     /// It follows from what memory holds.
     Apart,
@@ -299,7 +314,7 @@ impl Working {
 }
 
 /// A few programs along the axes that a kernel asks for its position on.
-fn grid(func: &Function) -> [u32; 3] {
+pub fn grid(func: &Function) -> [u32; 3] {
     let mut grid = [1; 3];
     for inst in func.walk() {
         if let (Opcode::ProgramId, Attrs::Axis(axis)) =
@@ -413,7 +428,7 @@ impl Launch {
 }
 
 /// Sources with another text of one file.
-struct Edited<'a> {
+pub struct Edited<'a> {
     sources: &'a MemorySources,
     file: FileId,
     parse: Parse,
@@ -421,7 +436,8 @@ struct Edited<'a> {
 }
 
 impl<'a> Edited<'a> {
-    fn new(sources: &'a MemorySources, file: FileId, text: &str) -> Edited<'a> {
+    /// Puts `text` in the place of that of `file`.
+    pub fn new(sources: &'a MemorySources, file: FileId, text: &str) -> Edited<'a> {
         let parse = Parse::new(text);
         let module = Arc::new(hir::lower(&parse));
         Edited { sources, file, parse, module }

@@ -2,17 +2,17 @@
 //! is found.
 //!
 //! ```text
-//! mutations [--missed] [--launched] FOLDER...
+//! mutations [--missed] [--launched | --costs] FOLDER...
 //! ```
 //!
 //! Kernels are those below the folders, which are also the roots of imports. A mistake counts as
 //! found when a new error or warning appears in the kernel or its launches. Families that need sizes
 //! of tensors, which published packages do not show, are measured under launches that are chosen
-//! ([`launched`]). Where the operands of a call are not understood
-//! with nothing known of the arguments, nothing can be said of it: such places are counted apart, as
-//! are launches through decorators that are not Triton's, which may take arguments of their own. With
-//! `--missed`, prints what was not found; with `--launched`, tries only mistakes that a launch shows.
-//! The last line is JSON.
+//! ([`launched`]); those of mistakes that change no result, by what they cost ([`costs`]). Where the
+//! operands of a call are not understood with nothing known of the arguments, nothing can be said of
+//! it: such places are counted apart, as are launches through decorators that are not Triton's, which
+//! may take arguments of their own. With `--missed`, prints what was not found; with `--launched`,
+//! tries only mistakes that a launch shows, with `--costs`, only those that cost. The last line is JSON.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -29,6 +29,7 @@ use tile_compiler::project::{self, Decorator, ItemRef, MemorySources, Sources};
 use tile_compiler::source::FileId;
 use tile_compiler::specialization::{Flags, Origin, discover};
 
+mod costs;
 mod launched;
 
 /// Mistakes tried of each family, spread evenly over those that there are.
@@ -40,9 +41,9 @@ const SPECIALIZATIONS: usize = 2;
 fn main() -> ExitCode {
     let (flags, folders): (Vec<String>, Vec<String>) =
         std::env::args().skip(1).partition(|word| word.starts_with("--"));
-    let known = ["--missed", "--launched"];
+    let known = ["--missed", "--launched", "--costs"];
     if folders.is_empty() || flags.iter().any(|flag| !known.contains(&flag.as_str())) {
-        eprintln!("usage: mutations [--missed] [--launched] FOLDER...");
+        eprintln!("usage: mutations [--missed] [--launched | --costs] FOLDER...");
         return ExitCode::FAILURE;
     }
     let mut sources = MemorySources::new(folders.clone());
@@ -54,8 +55,9 @@ fn main() -> ExitCode {
     }
     let mut families: BTreeMap<&str, Vec<Mutant>> = BTreeMap::new();
     let mut apart: BTreeMap<&str, usize> = BTreeMap::new();
-    let launched_alone = flags.iter().any(|flag| flag == "--launched");
-    for file in sources.files().filter(|_| !launched_alone) {
+    let has = |wanted: &str| flags.iter().any(|flag| flag == wanted);
+    let (launched_alone, costs_alone) = (has("--launched"), has("--costs"));
+    for file in sources.files().filter(|_| !launched_alone && !costs_alone) {
         for mutant in mutants(&sources, file) {
             match mutant.is_open {
                 true => *apart.entry(mutant.family).or_default() += 1,
@@ -70,7 +72,7 @@ fn main() -> ExitCode {
         let tried = spread(mutants);
         let missed: Vec<&Mutant> =
             tried.iter().filter(|mutant| !is_found(&mut sources, mutant)).collect();
-        if flags.iter().any(|flag| flag == "--missed") {
+        if has("--missed") {
             missed.iter().for_each(|mutant| println!("{}", mutant.describe(&sources)));
         }
         let found = tried.len() - missed.len();
@@ -82,23 +84,24 @@ fn main() -> ExitCode {
         );
         shares.insert(family.to_owned(), json!((1000.0 * share).round() / 10.0));
     }
-    let launched = match launched_alone {
-        true => launched::measure(&sources),
-        false => launched::Report::default(),
+    let report = match (launched_alone, costs_alone) {
+        (true, _) => launched::measure(&sources),
+        (_, true) => costs::measure(&sources),
+        _ => launched::Report::default(),
     };
-    if launched_alone {
-        println!("{} kernels run under a launch that was chosen", launched.launched);
-        for (kind, (tried, seen)) in &launched.kinds {
+    if report.kernels > 0 {
+        println!("{} kernels under a launch that was chosen", report.kernels);
+        for (kind, (tried, seen)) in &report.kinds {
             println!("    {kind:10} {tried:4} tried, {seen:4} of them mistakes");
         }
     }
-    for (family, tally) in &launched.families {
-        if flags.iter().any(|flag| flag == "--missed") {
+    for (family, tally) in &report.families {
+        if has("--missed") {
             tally.missed.iter().for_each(|missed| println!("{family}: {missed}"));
         }
         let share = tally.found as f64 / tally.all.max(1) as f64;
         println!(
-            "{family:10} {:4} of {:4} ({:5.1} %); {} more that follow from what memory holds",
+            "{family:10} {:4} of {:4} ({:5.1} %); {} more of which nothing can be proved",
             tally.found,
             tally.all,
             100.0 * share,
@@ -106,8 +109,8 @@ fn main() -> ExitCode {
         );
         shares.insert((*family).to_owned(), json!((1000.0 * share).round() / 10.0));
     }
-    launched.alarms.iter().for_each(|alarm| println!("false alarm: {alarm}"));
-    println!("{}", json!({ "found_percent": shares, "false_alarms": launched.alarms.len() }));
+    report.alarms.iter().for_each(|alarm| println!("false alarm: {alarm}"));
+    println!("{}", json!({ "found_percent": shares, "false_alarms": report.alarms.len() }));
     ExitCode::SUCCESS
 }
 
