@@ -25,6 +25,9 @@ pub(super) fn misuse_text(misuse: &Misuse) -> String {
         Misuse::NoOperands { symbol, classes: [a, b] } => {
             format!("`{symbol}` takes no `{a}` beside `{b}`")
         }
+        Misuse::NoNumber { function, class } => {
+            format!("`{function}` takes numbers, not a `{class}`")
+        }
         Misuse::ArgumentCount { function, takes: 1, given } => {
             format!("`{function}` takes 1 argument, not {given}")
         }
@@ -90,6 +93,7 @@ pub(super) fn instead(misuse: &Misuse) -> Option<String> {
         | Misuse::NoMemberOf { .. }
         | Misuse::NoOperator(_)
         | Misuse::NoOperands { .. }
+        | Misuse::NoNumber { .. }
         | Misuse::ArgumentCount { .. }
         | Misuse::Sizes(_) => None,
         Misuse::NoBits { .. } => Some("convert it to a type of integers first".to_owned()),

@@ -49,7 +49,12 @@ impl Evaluator<'_> {
 
     /// Warns of `a < b & c < d` and of `mask & a < b`, where `&` comes first: of an operand between two
     /// comparisons, and of one that is made of a mask and a number.
-    fn check_precedence(&mut self, source: Source<'_>, first: ExprId, rest: &[(CompareOp, ExprId)]) {
+    fn check_precedence(
+        &mut self,
+        source: Source<'_>,
+        first: ExprId,
+        rest: &[(CompareOp, ExprId)],
+    ) {
         let operands = std::iter::once(first).chain(rest.iter().map(|(_, id)| *id));
         for (index, operand) in operands.enumerate() {
             let Expr::Binary { op, lhs, rhs } = &source.body.exprs[operand] else { continue };
@@ -62,7 +67,9 @@ impl Evaluator<'_> {
             }
             let (op, compared) = (op.symbol(), rest[index.saturating_sub(1)].0.symbol());
             let message = format!("`{op}` is applied before `{compared}`");
-            let note = format!("put each comparison in parentheses: `(a {compared} b) {op} (c {compared} d)`");
+            let note = format!(
+                "put each comparison in parentheses: `(a {compared} b) {op} (c {compared} d)`"
+            );
             self.emit_diagnostic(Diagnostic::new(Code::Precedence, at, message).with_note(note));
         }
     }

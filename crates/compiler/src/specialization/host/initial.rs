@@ -18,7 +18,9 @@ pub(super) fn made_of(name: &str, args: &Args<'_>) -> Option<Value> {
 fn fans(weight: &Tensor) -> Option<Value> {
     let [outputs, inputs, field @ ..] = weight.shape.as_deref()? else { return None };
     let times = |start: &Value| {
-        field.iter().fold(start.clone(), |all, extent| operators::binary(BinaryOp::Mul, &all, extent))
+        field
+            .iter()
+            .fold(start.clone(), |all, extent| operators::binary(BinaryOp::Mul, &all, extent))
     };
     Some(Value::Tuple(vec![times(inputs), times(outputs)]))
 }

@@ -8,8 +8,8 @@ use super::misuse::{self, Misuse};
 use super::number::as_number;
 use super::value::{Callable, Tensor, Tuner, TunerKind, Value};
 use super::{
-    Host, algebra, arrays, data, devices, einops, fits, initial, layers, limits, operators, reduced,
-    sets, sizes, states, tensor, views,
+    Host, algebra, arrays, data, devices, einops, fits, initial, layers, limits, operators,
+    reduced, sets, sizes, states, tensor, views,
 };
 use crate::builtins::{TORCH, torch};
 use crate::hir::{BinaryOp, CompareOp, Name};
@@ -380,6 +380,9 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
         }
         ["torch", name] if let Some(misuse) = no_random(name, args) => Value::Raises(misuse),
         ["torch", name] if let Some(misuse) = fits::no_sizes(name, args) => Value::Raises(misuse),
+        ["math" | "torch", _] if let Some(misuse) = misuse::no_number(&path, args) => {
+            Value::Raises(misuse)
+        }
         ["torch", name] => tensor::torch_constructor(name, args)
             .or_else(|| sizes::by_torch(name, args))
             .or_else(|| {

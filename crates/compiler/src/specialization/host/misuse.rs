@@ -1,5 +1,6 @@
 //! What host code raises an exception for: a tensor is asked for what it does not have, or a tuple.
 
+use super::arguments::Args;
 use super::dtype::is_float;
 use super::number::as_number;
 use super::value::{Tensor, Value};
@@ -70,6 +71,13 @@ pub enum Misuse {
         symbol: &'static str,
         /// The classes of both sides.
         classes: [&'static str; 2],
+    },
+    /// A collection or a string where a function takes numbers.
+    NoNumber {
+        /// The function, with its module.
+        function: Name,
+        /// The class of what it is given.
+        class: &'static str,
     },
     /// A function that is given more or fewer arguments than it takes.
     ArgumentCount {
@@ -192,6 +200,31 @@ pub(super) fn no_order(symbol: &'static str, left: &Value, right: &Value) -> Opt
     let classes = [class(left)?, class(right)?];
     let [a, b] = classes.map(is_number);
     (a != b).then_some(Value::Raises(Misuse::NoOperands { symbol, classes }))
+}
+
+/// Functions of `math` that take collections.
+const OF_COLLECTIONS: &[&str] = &["dist", "fsum", "prod", "sumprod"];
+
+/// Functions of `torch` that take sizes first.
+const SIZED: &[&str] = &["empty", "full", "ones", "rand", "randn", "zeros"];
+
+/// What a function of `math`, or one of `torch` that makes a tensor of some sizes, refuses: what it is given
+/// for a number is a collection or a string.
+pub(super) fn no_number(path: &[&str], args: &Args<'_>) -> Option<Misuse> {
+    let first = *args.positional().first()?;
+    let given = match path {
+        ["math", name] if !OF_COLLECTIONS.contains(name) => std::slice::from_ref(first),
+        ["torch", name] if SIZED.contains(name) => match first {
+            Value::Tuple(sizes) | Value::List(sizes) => sizes,
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let class = given.iter().find_map(|value| match value {
+        Value::Ints => Some("tuple"),
+        value => class(value).filter(|class| !is_number(class)),
+    })?;
+    Some(Misuse::NoNumber { function: path.join(".").into(), class })
 }
 
 /// Whether one of two values is a number and the other a collection or a string: they are never equal.

@@ -66,7 +66,8 @@ impl Host<'_> {
         let mut given = args.iter().map(|arg| arg.value);
         let name = self.head_expr(file, &item.scope, function, given.next()?);
         let second = given.next().map(|types| self.head_expr(file, &item.scope, function, types));
-        let elsewhere = matches!(second, Some(Value::Str(types)) if OTHER_DEVICES.contains(&&*types));
+        let elsewhere =
+            matches!(second, Some(Value::Str(types)) if OTHER_DEVICES.contains(&&*types));
         (!elsewhere).then_some(name)
     }
 
