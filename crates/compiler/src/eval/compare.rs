@@ -26,7 +26,6 @@ impl Evaluator<'_> {
             let note = "compare twice: `(a < b) & (b < c)`";
             return self.unsupported("chained comparison", note, at);
         }
-        let is_certain = self.frame().mode == Mode::Jit && self.speculative == 0;
         let mut left = self.expr(source, first);
         let mut left_at = source.at(first);
         let mut result: Option<Value> = None;
@@ -41,7 +40,7 @@ impl Evaluator<'_> {
             left = right;
             left_at = source.at(id);
         }
-        if is_certain {
+        if self.frame().mode == Mode::Jit && self.speculative == 0 {
             self.check_precedence(source, first, rest);
         }
         result.unwrap_or(Value::Unknown)

@@ -31,6 +31,7 @@ use tile_compiler::specialization::{
 };
 
 use super::launched::{Edited, Report, Verdict, grid, on_all_cores};
+use super::{kernels, spread};
 use breaks::{Change, Mutant};
 
 mod breaks;
@@ -61,11 +62,7 @@ const ELEMENTS: i128 = 1 << 40;
 
 /// Breaks every kernel that lowers.
 pub fn measure(sources: &MemorySources) -> Report {
-    let kernels: Vec<ItemRef> =
-        sources.files().flat_map(|file| project::kernels(sources, file)).collect();
-    let step = kernels.len().div_ceil(KERNELS).max(1);
-    let kernels: Vec<ItemRef> = kernels.into_iter().step_by(step).collect();
-    let working = on_all_cores(&kernels, |at, _| Working::find(sources, *at));
+    let working = on_all_cores(&kernels(sources, KERNELS), |at, _| Working::find(sources, *at));
     let working: Vec<Working> = working.into_iter().flatten().collect();
     let mut kinds: BTreeMap<&str, Vec<(&Working, Mutant)>> = BTreeMap::new();
     for kernel in &working {
@@ -74,12 +71,12 @@ pub fn measure(sources: &MemorySources) -> Report {
             kinds.entry(mutant.kind).or_default().push((kernel, mutant));
         }
     }
-    let tried: Vec<&(&Working, Mutant)> = kinds
-        .values()
+    let tried: Vec<(&Working, Mutant)> = kinds
+        .into_values()
         .flat_map(|mutants| {
             let is_of_memory = mutants.iter().all(|(_, mutant)| mutant.code == Code::SharedMemory);
             let most = if is_of_memory { PER_KIND_OF_MEMORY } else { PER_KIND };
-            mutants.iter().step_by(mutants.len().div_ceil(most).max(1))
+            spread(mutants, most)
         })
         .collect();
     let verdicts = on_all_cores(&tried, |(kernel, mutant), _| try_one(sources, kernel, mutant));

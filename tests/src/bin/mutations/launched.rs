@@ -33,6 +33,7 @@ use tile_executor::{self as cpu, Buffers, FindingKind, Kernel};
 use tile_runner::auto;
 use tile_runner::scenario::{self, Arguments, DType, ScenarioOptions};
 
+use super::{kernels, spread};
 use breaks::{Change, Mutant};
 
 mod breaks;
@@ -106,11 +107,8 @@ impl Report {
 
 /// Breaks every kernel that can be launched.
 pub fn measure(sources: &MemorySources) -> Report {
-    let kernels: Vec<ItemRef> =
-        sources.files().flat_map(|file| project::kernels(sources, file)).collect();
-    let step = kernels.len().div_ceil(KERNELS).max(1);
-    let kernels: Vec<ItemRef> = kernels.into_iter().step_by(step).collect();
-    let working = on_all_cores(&kernels, |at, pool| Working::find(sources, *at, pool));
+    let working =
+        on_all_cores(&kernels(sources, KERNELS), |at, pool| Working::find(sources, *at, pool));
     let working: Vec<Working> = working.into_iter().flatten().collect();
     let alarms = on_all_cores(&working, |kernel, _| kernel.alarms());
     let mut kinds: BTreeMap<&str, Vec<(&Working, Mutant)>> = BTreeMap::new();
@@ -120,10 +118,8 @@ pub fn measure(sources: &MemorySources) -> Report {
             kinds.entry(mutant.kind).or_default().push((kernel, mutant));
         }
     }
-    let tried: Vec<&(&Working, Mutant)> = kinds
-        .values()
-        .flat_map(|mutants| mutants.iter().step_by(mutants.len().div_ceil(PER_KIND).max(1)))
-        .collect();
+    let tried: Vec<(&Working, Mutant)> =
+        kinds.into_values().flat_map(|mutants| spread(mutants, PER_KIND)).collect();
     let verdicts =
         on_all_cores(&tried, |(kernel, mutant), pool| try_one(sources, kernel, mutant, pool));
     let mut report = Report {

@@ -69,7 +69,7 @@ fn main() -> ExitCode {
     for (family, mutants) in families {
         let all = mutants.len();
         let apart = apart.get(family).copied().unwrap_or(0);
-        let tried = spread(mutants);
+        let tried = spread(mutants, PER_FAMILY);
         let missed: Vec<&Mutant> =
             tried.iter().filter(|mutant| !is_found(&mut sources, mutant)).collect();
         if has("--missed") {
@@ -134,9 +134,15 @@ impl Mutant {
     }
 }
 
-fn spread(mutants: Vec<Mutant>) -> Vec<Mutant> {
-    let step = mutants.len().div_ceil(PER_FAMILY).max(1);
-    mutants.into_iter().step_by(step).collect()
+/// So many of `items` at most, spread evenly over them.
+fn spread<T>(items: Vec<T>, most: usize) -> Vec<T> {
+    let step = items.len().div_ceil(most).max(1);
+    items.into_iter().step_by(step).collect()
+}
+
+/// So many kernels at most, spread evenly over those that there are.
+fn kernels(sources: &MemorySources, most: usize) -> Vec<ItemRef> {
+    spread(sources.files().flat_map(|file| project::kernels(sources, file)).collect(), most)
 }
 
 /// Whether the mistake adds an error or a warning.
