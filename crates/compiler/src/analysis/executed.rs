@@ -9,9 +9,10 @@ use cranelift_entity::EntitySet;
 use super::flow::mask_of;
 use super::report;
 use super::roots::Roots;
+use super::written::leading_to;
 use super::{AtLaunch, Spot};
 use crate::diagnostic::{Code, Diagnostic, Severity};
-use crate::ir::{Elem, Function, InstData, Loc, Opcode, Scalar, Value};
+use crate::ir::{Elem, Function, Loc, Opcode, Scalar, Value};
 use crate::specialization::{KnownArg, KnownBuffer, KnownLaunch, Specialization};
 
 /// Launches of one specialization that are executed.
@@ -146,7 +147,7 @@ fn finding(
 /// position; `None` where there are none, or it is not known which.
 fn deciding_params(func: &Function) -> Option<Vec<usize>> {
     let roots = Roots::of(func);
-    let leading = leading(func);
+    let leading = leading_to(func, deciders(func));
     let mut params = Vec::new();
     for inst in func.walk() {
         let data = &func.insts[inst];
@@ -158,29 +159,6 @@ fn deciding_params(func: &Function) -> Option<Vec<usize>> {
     params.sort_unstable();
     params.dedup();
     (!params.is_empty()).then_some(params)
-}
-
-/// Values on which addresses, masks, branches and the lengths of loops depend, by way of registers.
-fn leading(func: &Function) -> EntitySet<Value> {
-    let mut found = deciders(func);
-    let insts = func.walk();
-    loop {
-        let mut grows = false;
-        for &inst in insts.iter().rev() {
-            let data = &func.insts[inst];
-            let args = data.regions.iter().flat_map(|region| &func.regions[*region].args);
-            if !data.results.iter().chain(args).any(|value| found.contains(*value)) {
-                continue;
-            }
-            let ends = data.regions.iter().filter_map(|region| func.terminator(*region));
-            for value in data.uses().chain(ends.flat_map(InstData::uses)) {
-                grows |= found.insert(value);
-            }
-        }
-        if !grows {
-            return found;
-        }
-    }
 }
 
 /// Values that say where memory is accessed, which branch is taken, and how long loops are.

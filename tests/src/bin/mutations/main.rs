@@ -20,6 +20,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use rayon::prelude::*;
 use serde_json::json;
 use tile_compiler::analysis;
 use tile_compiler::diagnostic::{Diagnostic, Severity};
@@ -46,40 +47,52 @@ fn main() -> ExitCode {
         eprintln!("usage: mutations [--missed] [--launched | --costs] FOLDER...");
         return ExitCode::FAILURE;
     }
-    let mut sources = MemorySources::new(folders.clone());
-    let below = |folder: &String| tile_tests::files_below(Path::new(folder), "py");
-    for path in folders.iter().flat_map(below) {
-        if let Ok(text) = std::fs::read_to_string(&path) {
-            sources.add(&path.to_string_lossy(), &text);
-        }
-    }
-    let mut families: BTreeMap<&str, Vec<Mutant>> = BTreeMap::new();
-    let mut apart: BTreeMap<&str, usize> = BTreeMap::new();
-    let has = |wanted: &str| flags.iter().any(|flag| flag == wanted);
-    let (launched_alone, costs_alone) = (has("--launched"), has("--costs"));
-    for file in sources.files().filter(|_| !launched_alone && !costs_alone) {
-        for mutant in mutants(&sources, file) {
-            match mutant.is_open {
-                true => *apart.entry(mutant.family).or_default() += 1,
-                false => families.entry(mutant.family).or_default().push(mutant),
+    let read = || {
+        let mut sources = MemorySources::new(folders.clone());
+        let below = |folder: &String| tile_tests::files_below(Path::new(folder), "py");
+        for path in folders.iter().flat_map(below) {
+            if let Ok(text) = std::fs::read_to_string(&path) {
+                sources.add(&path.to_string_lossy(), &text);
             }
         }
-    }
-    let mut shares = serde_json::Map::new();
-    for (family, mutants) in families {
-        let all = mutants.len();
-        let apart = apart.get(family).copied().unwrap_or(0);
-        let tried = spread(mutants, PER_FAMILY);
-        let missed: Vec<&Mutant> =
-            tried.iter().filter(|mutant| !is_found(&mut sources, mutant)).collect();
-        if has("--missed") {
-            missed.iter().for_each(|mutant| println!("{}", mutant.describe(&sources)));
+        sources
+    };
+    let sources = read();
+    let has = |wanted: &str| flags.iter().any(|flag| flag == wanted);
+    let (launched_alone, costs_alone) = (has("--launched"), has("--costs"));
+    let files: Vec<FileId> = sources.files().filter(|_| !launched_alone && !costs_alone).collect();
+    let drawn: Vec<Mutant> =
+        files.into_par_iter().flat_map_iter(|file| mutants(&sources, file)).collect();
+    let mut families: BTreeMap<&str, Vec<Mutant>> = BTreeMap::new();
+    let mut apart: BTreeMap<&str, usize> = BTreeMap::new();
+    for mutant in drawn {
+        match mutant.is_open {
+            true => *apart.entry(mutant.family).or_default() += 1,
+            false => families.entry(mutant.family).or_default().push(mutant),
         }
-        let found = tried.len() - missed.len();
-        let share = found as f64 / tried.len() as f64;
+    }
+    let places: BTreeMap<&str, usize> =
+        families.iter().map(|(family, mutants)| (*family, mutants.len())).collect();
+    let tried: Vec<Mutant> =
+        families.into_values().flat_map(|mutants| spread(mutants, PER_FAMILY)).collect();
+    let each = tried.len().div_ceil(rayon::current_num_threads()).max(1);
+    let verdicts: Vec<bool> = tried
+        .par_chunks(each)
+        .map_init(read, |own, part| part.iter().map(|it| is_found(&sources, own, it)).collect())
+        .collect::<Vec<Vec<bool>>>()
+        .concat();
+    let mut shares = serde_json::Map::new();
+    for (family, all) in places {
+        let verdicts = tried.iter().zip(&verdicts).filter(|(mutant, _)| mutant.family == family);
+        let (found, missed): (Vec<_>, Vec<_>) = verdicts.partition(|(_, found)| **found);
+        if has("--missed") {
+            missed.iter().for_each(|(mutant, _)| println!("{}", mutant.describe(&sources)));
+        }
+        let apart = apart.get(family).copied().unwrap_or(0);
+        let (found, tried) = (found.len(), found.len() + missed.len());
+        let share = found as f64 / tried as f64;
         println!(
-            "{family:10} {found:4} of {:4} ({:5.1} %); {all} places, {apart} more that are not understood",
-            tried.len(),
+            "{family:10} {found:4} of {tried:4} ({:5.1} %); {all} places, {apart} more that are not understood",
             100.0 * share,
         );
         shares.insert(family.to_owned(), json!((1000.0 * share).round() / 10.0));
@@ -145,22 +158,21 @@ fn kernels(sources: &MemorySources, most: usize) -> Vec<ItemRef> {
     spread(sources.files().flat_map(|file| project::kernels(sources, file)).collect(), most)
 }
 
-/// Whether the mistake adds an error or a warning.
-fn is_found(sources: &mut MemorySources, mutant: &Mutant) -> bool {
+/// Whether the mistake adds an error or a warning to what there is in `working`; `own` is a copy of
+/// those sources, in which it is made and mended.
+fn is_found(working: &MemorySources, own: &mut MemorySources, mutant: &Mutant) -> bool {
     let file = mutant.kernel.file;
-    let Some(text) = sources.text(file) else { return false };
-    let path = sources.path(file);
+    let Some(text) = working.text(file) else { return false };
+    let path = working.path(file);
     let mut broken = text.to_string();
     broken.replace_range(mutant.range.clone(), &mutant.text);
-    sources.add(&path, &broken);
+    own.add(&path, &broken);
     // Nothing general is wrong with a kernel that is tried.
-    let mut found = !general(sources, mutant.kernel).is_empty();
-    if !found {
-        let after = under_specializations(sources, mutant.kernel);
-        sources.add(&path, &text);
-        found = !after.is_subset(&under_specializations(sources, mutant.kernel));
-    }
-    sources.add(&path, &text);
+    let found = !general(own, mutant.kernel).is_empty() || {
+        let before = under_specializations(working, mutant.kernel);
+        !under_specializations(own, mutant.kernel).is_subset(&before)
+    };
+    own.add(&path, &text);
     found
 }
 

@@ -262,7 +262,7 @@ impl Host<'_> {
                     _ => external_call(&path, &args, self.sources.capability()),
                 };
                 let result = self.exactly_called(&path, &args, result);
-                let result = data::noted(result, data::by_torch(&path, &args));
+                let result = data::noted(result, data::by_torch(&path, &args, self.ties()));
                 let result = match path.last() {
                     Some(name) => self.cast_automatically(name, result),
                     None => result,
@@ -534,7 +534,8 @@ impl Host<'_> {
                 let result = self.cast_automatically(name, result);
                 let (numbers, result) = match receiver {
                     Value::Tensor(tensor) => {
-                        let result = data::noted(result, data::of_method(name, tensor, args));
+                        let result =
+                            data::noted(result, data::of_method(name, tensor, args, self.ties()));
                         let drawn = drawn::mapped(name, tensor, args);
                         let result =
                             if drawn.is_some() { drawn::noted(result, drawn) } else { result };

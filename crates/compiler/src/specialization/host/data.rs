@@ -44,6 +44,15 @@ pub(super) struct Data {
     numbers: ArrayD<f64>,
 }
 
+/// Which of equal numbers comes first where a function does not promise it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ties {
+    /// Any of them.
+    Open,
+    /// The first one, as in one possible run.
+    InOrder,
+}
+
 /// What a function makes of numbers.
 pub(super) enum Made {
     /// One tensor.

@@ -500,8 +500,9 @@ fn no_random(name: &str, args: &Args<'_>) -> Option<Misuse> {
     if !matches!(name, "rand" | "randn" | "rand_like" | "randn_like") {
         return None;
     }
+    // A tensor that is given to the others is a size.
     let own = match args.get(0, "input") {
-        Some(Value::Tensor(tensor)) => tensor.dtype.clone(),
+        Some(Value::Tensor(tensor)) if name.ends_with("_like") => tensor.dtype.clone(),
         _ => None,
     };
     let dtype = args.dtype(own.as_deref())?;

@@ -2,7 +2,7 @@
 
 use super::arguments::Args;
 use super::value::{Storage, Tensor, Value};
-use super::{Frame, Host, views};
+use super::{Frame, Host, data, views};
 use crate::builtins::TORCH;
 use crate::hir::{Expr, ExprId, Name};
 use crate::project::Resolution;
@@ -80,6 +80,14 @@ impl Host<'_> {
         }
     }
 
+    /// Which of equal numbers comes first where functions put them in an order that they do not promise.
+    pub(super) fn ties(&self) -> data::Ties {
+        match self.numbers {
+            Some(_) => data::Ties::InOrder,
+            None => data::Ties::Open,
+        }
+    }
+
     /// Notes that all of an allocation was written, which holds `contents` then if the code came here.
     pub(super) fn note_filled(&mut self, id: u32, contents: Contents) {
         self.note_written(&[id]);
@@ -123,7 +131,9 @@ impl Host<'_> {
 
     /// Notes that a region of an allocation may have been written, or certainly was.
     fn note_region(&mut self, id: u32, region: Region, written: bool) {
-        self.filled.remove(&id);
+        if written {
+            self.filled.remove(&id);
+        }
         let parts = self.parts.entry(id).or_default();
         if !parts.regions.contains(&region) {
             parts.regions.push(region);

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use ndarray::{ArrayD, ArrayView1, Axis, IxDyn};
 
-use super::{Data, Made};
+use super::{Data, Made, Ties};
 use crate::specialization::host::arguments::Args;
 use crate::specialization::host::dtype::is_float;
 use crate::specialization::host::operators::{position, truth};
@@ -63,7 +63,7 @@ fn extreme(row: ArrayView1<'_, f64>, is_better: fn(Ordering) -> bool) -> usize {
 }
 
 /// What a function makes of numbers along axes; `None` for other functions.
-pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Made> {
+pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>, ties: Ties) -> Option<Made> {
     if let Some((_, of, gives)) = REDUCTIONS.iter().find(|(known, ..)| *known == name) {
         return reduced(name, tensor, args, *of, *gives);
     }
@@ -98,8 +98,8 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Ma
             let at = if stable.is_some() { args.keyword("dim") } else { args.get(0, "dim") };
             let at = axis_of(tensor, at, Some(if name == "msort" { 0 } else { -1 }))?;
             let falls = flag(args.keyword("descending").or_else(|| args.get(1, "descending")))?;
-            let is_told = name == "msort" || flag(stable)?;
-            let (values, positions) = sorted(&data()?, at, falls, is_told)?;
+            let ties = if name == "msort" || flag(stable)? { Ties::InOrder } else { ties };
+            let (values, positions) = sorted(&data()?, at, falls, ties)?;
             match name {
                 "argsort" => positions.into(),
                 "msort" => values.into(),
@@ -110,7 +110,7 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Ma
             let at = axis(1, Some(-1))?;
             let falls = args.get(2, "largest").map_or(Some(true), truth)?;
             let count = usize::try_from(super::known(args.get(0, "k")?)?).ok()?;
-            let (mut values, mut positions) = sorted(&data()?, at, falls, false)?;
+            let (mut values, mut positions) = sorted(&data()?, at, falls, ties)?;
             for data in [&mut values, &mut positions] {
                 let first: Vec<usize> = (0..count).collect();
                 if count > data.numbers.shape()[at] {
@@ -194,9 +194,9 @@ fn reduced(name: &str, tensor: &Tensor, args: &Args<'_>, of: OfRow, gives: Gives
     })
 }
 
-/// Numbers along an axis in order, and the positions that they had. Equal ones stay in their order if that
-/// is told; otherwise there must be none, since any of them may come first.
-fn sorted(data: &Data, axis: usize, falls: bool, is_told: bool) -> Option<(Data, Data)> {
+/// Numbers along an axis in order, and the positions that they had; `None` where equal ones may come in
+/// any order.
+fn sorted(data: &Data, axis: usize, falls: bool, ties: Ties) -> Option<(Data, Data)> {
     let (mut values, mut positions) = (data.numbers.clone(), data.numbers.clone());
     let lanes = values.lanes_mut(Axis(axis)).into_iter();
     for (mut values, mut positions) in lanes.zip(positions.lanes_mut(Axis(axis))) {
@@ -207,7 +207,7 @@ fn sorted(data: &Data, axis: usize, falls: bool, is_told: bool) -> Option<(Data,
             if falls { order.reverse() } else { order }
         });
         let is_tie = |pair: &[usize]| numbers[pair[0]] == numbers[pair[1]];
-        if !is_told && order.windows(2).any(is_tie) {
+        if ties == Ties::Open && order.windows(2).any(is_tie) {
             return None;
         }
         for (at, from) in order.into_iter().enumerate() {

@@ -3,7 +3,7 @@
 use ndarray::{Axis, IxDyn};
 
 use super::along::axis_of;
-use super::{Data, contents, converted, of, of_value};
+use super::{Data, Ties, contents, converted, of, of_value};
 use crate::specialization::contents::Contents;
 use crate::specialization::host::arguments::Args;
 use crate::specialization::host::value::{Storage, Tensor, Value};
@@ -91,7 +91,7 @@ pub(in crate::specialization::host) fn changed_in_place(
         "scatter" | "scatter_add" if args.keyword("reduce").is_none() => {
             scattered(plain, tensor, args)?
         }
-        _ => match super::calls::of_method(plain, tensor, args)? {
+        _ => match super::calls::of_method(plain, tensor, args, Ties::Open)? {
             super::Made::One(data) if data.numbers.shape() == of(tensor)?.numbers.shape() => data,
             _ => return None,
         },

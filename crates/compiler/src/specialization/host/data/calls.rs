@@ -1,6 +1,6 @@
 //! Which functions and methods make numbers of numbers.
 
-use super::{Made, along, arithmetic, chosen, joined};
+use super::{Made, Ties, along, arithmetic, chosen, joined};
 use crate::builtins::TORCH;
 use crate::hir::Name;
 use crate::specialization::host::arguments::Args;
@@ -12,14 +12,19 @@ pub(in crate::specialization::host) fn of_method(
     name: &str,
     tensor: &Tensor,
     args: &Args<'_>,
+    ties: Ties,
 ) -> Option<Made> {
-    along::made_of(name, tensor, args)
+    along::made_of(name, tensor, args, ties)
         .or_else(|| chosen::made_of(name, tensor, args))
         .or_else(|| arithmetic::made_of(name, tensor, args).map(Made::One))
 }
 
 /// What a function of PyTorch makes; `None` where that is not known.
-pub(in crate::specialization::host) fn by_torch(path: &[Name], args: &Args<'_>) -> Option<Made> {
+pub(in crate::specialization::host) fn by_torch(
+    path: &[Name],
+    args: &Args<'_>,
+    ties: Ties,
+) -> Option<Made> {
     let name = match path {
         [torch, name] if **torch == *TORCH => name,
         [torch, nn, functional, name]
@@ -33,11 +38,11 @@ pub(in crate::specialization::host) fn by_torch(path: &[Name], args: &Args<'_>) 
         return None;
     }
     if let ("where", [(None, Value::Tensor(condition))]) = (&**name, args.0) {
-        return of_method("nonzero", condition, &Args(&[(None, Value::Bool(Some(true)))]));
+        return of_method("nonzero", condition, &Args(&[(None, Value::Bool(Some(true)))]), ties);
     }
     if let Some(made) = joined::made_by(name, args) {
         return Some(Made::One(made));
     }
     let (tensor, rest) = args.of_input()?;
-    of_method(name, tensor, &rest)
+    of_method(name, tensor, &rest, ties)
 }
