@@ -20,6 +20,7 @@ use crate::source::{FileId, FileRange, TextRange};
 use crate::specialization::{Config, Tuning, decorated_tuning};
 
 mod calls;
+mod chosen;
 mod decorators;
 mod device;
 mod meta;
@@ -75,14 +76,13 @@ pub fn check_launches(sources: &dyn Sources, file: FileId) -> Vec<Diagnostic> {
         if is_expected_to_fail(sources, file, launch.range) {
             continue;
         }
-        let path = launch_scope(&module, launch);
-        let scope = Scope { file, path: &path };
-        let Resolution::Jit(at) = resolve_expr(sources, scope, &launch.body, launch.kernel) else {
-            continue;
-        };
-        let Some(kernel) = kernel(sources, at) else { continue };
-        let site = Site { sources, file, module: &module, launch, scope, kernel: &kernel };
-        found.extend(site.check(&decorated_tuning(sources, &kernel)));
+        let scope = launch_scope(&module, launch);
+        let check = |launch: &Launch| check_one(sources, file, &module, launch, &scope);
+        found.extend(check(launch).unwrap_or_else(|| {
+            let each: Vec<Launch> = chosen::of_each(&module, launch);
+            let found: Option<Vec<_>> = each.iter().map(check).collect();
+            in_all(found.unwrap_or_default())
+        }));
     }
     found.extend(calls::check(sources, file, &module));
     found.extend(names::check(sources, file, &module));
@@ -97,6 +97,34 @@ pub fn check_launches(sources: &dyn Sources, file: FileId) -> Vec<Diagnostic> {
         );
     }
     found
+}
+
+/// Findings about one launch; `None` where it is not known of which kernel it is.
+fn check_one(
+    sources: &dyn Sources,
+    file: FileId,
+    module: &Module,
+    launch: &Launch,
+    path: &[Name],
+) -> Option<Vec<Diagnostic>> {
+    let scope = Scope { file, path };
+    let Resolution::Jit(at) = resolve_expr(sources, scope, &launch.body, launch.kernel) else {
+        return None;
+    };
+    let Some(kernel) = kernel(sources, at) else { return Some(Vec::new()) };
+    let site = Site { sources, file, module, launch, scope, kernel: &kernel };
+    Some(site.check(&decorated_tuning(sources, &kernel)))
+}
+
+/// What is found whichever of several kernels is launched.
+fn in_all(found: Vec<Vec<Diagnostic>>) -> Vec<Diagnostic> {
+    let mut each = found.into_iter();
+    let mut common = each.next().unwrap_or_default();
+    for other in each {
+        let is_same = |a: &Diagnostic, b: &Diagnostic| a.code == b.code && a.primary == b.primary;
+        common.retain(|found| other.iter().any(|other| is_same(found, other)));
+    }
+    common
 }
 
 fn imports(item: &Item) -> bool {

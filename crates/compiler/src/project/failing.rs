@@ -8,6 +8,24 @@ use crate::source::{FileId, TextRange};
 /// Context managers that take an exception of what is under them, by the last part of their names.
 const TAKES_EXCEPTIONS: &[&str] = &["raises", "assertRaises", "assertRaisesRegex", "suppress"];
 
+/// Exceptions that no mistake in a kernel or its launch raises, by the last part of their names: the environment does.
+const OF_ENVIRONMENT: &[&str] = &[
+    "CalledProcessError",
+    "FileNotFoundError",
+    "IOError",
+    "ImportError",
+    "KeyboardInterrupt",
+    "ModuleNotFoundError",
+    "OSError",
+    "OutOfMemoryError",
+    "OutOfResources",
+    "PTXASError",
+    "PermissionError",
+    "SystemExit",
+    "TimeoutError",
+    "TimeoutExpired",
+];
+
 /// Whether `manager` makes a context manager that takes exceptions.
 pub(crate) fn takes_exceptions(body: &Body, manager: ExprId) -> bool {
     let Expr::Call { callee, .. } = &body.exprs[manager] else { return false };
@@ -50,11 +68,26 @@ fn takes((body, map): (&Body, &SourceMap), range: TextRange) -> bool {
                         });
                         blocks.any(|inside| inside)
                     };
-                    !handlers.is_empty() && !handlers.iter().any(raise)
+                    let mut taking =
+                        handlers.iter().filter(|handler| takes_mistakes(body, handler));
+                    taking.next().is_some() && !handlers.iter().any(raise)
                 }
                 _ => false,
             }
     })
+}
+
+/// Whether a handler takes exceptions that mistakes in kernels and launches raise.
+fn takes_mistakes(body: &Body, handler: &Handler) -> bool {
+    let is_other = |kind: &ExprId| match &body.exprs[*kind] {
+        Expr::Name(name) | Expr::Attribute { attr: name, .. } => !OF_ENVIRONMENT.contains(&&**name),
+        _ => true,
+    };
+    match handler.kinds.map(|kinds| (kinds, &body.exprs[kinds])) {
+        None => true,
+        Some((_, Expr::Tuple(kinds))) => kinds.iter().any(is_other),
+        Some((kinds, _)) => is_other(&kinds),
+    }
 }
 
 fn is_raise(stmt: &Stmt) -> bool {

@@ -5,7 +5,7 @@ use super::options::OPTIONS;
 use crate::diagnostic::{Code, Diagnostic, TextEdit, suggest_in_any_case};
 use crate::hir::{
     Body, Expr, ExprId, Function, Item, ItemKind, Literal, Name, Occasion, ParamKind, SourceMap,
-    Stmt,
+    Stmt, StmtId,
 };
 use crate::source::{FileRange, TextRange};
 use crate::specialization::Tuning;
@@ -104,8 +104,9 @@ impl Site<'_> {
         }
     }
 
-    /// The only function that the function around the launch binds to a name; outside of functions, the
-    /// one that the module binds to it before the launch.
+    /// The function that is bound to a name at the launch: the only one that the function around the
+    /// launch binds to it, or the last one before on every way; outside of functions, the one that the
+    /// module binds to it before.
     fn function_called(&self, name: &Name) -> Option<Local<'_>> {
         match self.scope.path.is_empty() {
             true => self.function_of_module(name),
@@ -137,24 +138,41 @@ impl Site<'_> {
         });
         let mut around = functions.clone().filter(|(item, _)| item.body_scope() == self.scope.path);
         let (_, function) = around.next()?;
-        let body = &function.body;
+        let (body, map) = (&function.body, &function.map);
         let binds = |target: &ExprId| body.exprs[*target] == Expr::Name(name.clone());
-        let mut bound = body.stmts.values().filter_map(|stmt| match stmt {
-            Stmt::Assign { targets, value } if targets.iter().any(binds) => Some(*value),
+        let assigned = body.stmts.iter().filter_map(|(id, stmt)| match stmt {
+            Stmt::Assign { targets, value } if targets.iter().any(binds) => {
+                let is_lambda = matches!(body.exprs[*value], Expr::Lambda { .. });
+                let lambda = is_lambda.then_some(Local::Lambda(body, map, *value));
+                Some((map.stmts[id], lambda))
+            }
             _ => None,
         });
-        let mut inside = functions
+        let inside = functions
             .filter(|(item, _)| item.name == *name && item.scope == self.scope.path)
-            .map(|(_, function)| function);
-        match (bound.next(), bound.next(), inside.next(), inside.next()) {
-            (Some(value), None, None, None) => {
-                let is_lambda = matches!(body.exprs[value], Expr::Lambda { .. });
-                is_lambda.then_some(Local::Lambda(body, &function.map, value))
-            }
-            (None, None, Some(grid), None) => Some(Local::Function(grid)),
-            _ => None,
+            .map(|(item, function)| (item.range, Some(Local::Function(function))));
+        let mut bound: Vec<(TextRange, Option<Local<'_>>)> = assigned.chain(inside).collect();
+        if bound.len() > 1 {
+            let launch = self.launch.range;
+            bound.retain(|(range, _)| range.end <= launch.start);
+            bound.sort_by_key(|(range, _)| range.start);
+            bound.drain(..bound.len().saturating_sub(1));
+            bound.retain(|(range, _)| is_in_block_of(function, *range, launch));
         }
+        bound.pop()?.1
     }
+}
+
+/// Whether the innermost block around a statement has a later place in it as well, so that what comes
+/// there has come by the statement.
+fn is_in_block_of(function: &Function, stmt: TextRange, later: TextRange) -> bool {
+    let (body, map) = (&function.body, &function.map);
+    let blocks = body.stmts.values().flat_map(|stmt| stmt.blocks());
+    let range = |block: &[StmtId]| {
+        let (first, last) = (map.stmts[*block.first()?], map.stmts[*block.last()?]);
+        Some(TextRange { start: first.start, end: last.end })
+    };
+    blocks.filter_map(range).all(|block| !block.contains_range(stmt) || block.contains_range(later))
 }
 
 /// A function that is bound to a name.

@@ -114,8 +114,9 @@ impl Host<'_> {
     /// Whether an expression is a name that imports bind to the package as a whole.
     fn is_package(&self, value: &Expr) -> bool {
         let Expr::Name(name) = value else { return false };
-        let items = self.module.items_named(name);
-        let mut bound = items.map(|index| &self.module.items[index as usize]).peekable();
+        let items = self.module.items_named(name).map(|index| &self.module.items[index as usize]);
+        // Where the import fails nothing is compiled.
+        let mut bound = items.filter(|item| item.occasion != Occasion::Fallback).peekable();
         let is_import = |item: &Item| matches!(&item.kind, ItemKind::Import { path } if path.iter().map(|part| &**part).eq([TRITON]));
         bound.peek().is_some() && bound.all(is_import)
     }
