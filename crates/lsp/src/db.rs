@@ -36,7 +36,7 @@ pub(crate) use kernel::{
     Kernel, Labelled, Lowered, configurations, kernel, kernel_at, kernels, scenarios,
     syntax_error_in,
 };
-pub(crate) use settled::lowered;
+pub(crate) use settled::{exact_types, lowered};
 pub(crate) use sources::{Analysis, launching_names, package_folders};
 pub(crate) use texts::SourceText;
 pub(crate) use workspace::{FolderRules, Workspace, folder_rules, version};
@@ -243,7 +243,8 @@ impl Database {
         parts::keep_few(self, KEPT_FILES);
     }
 
-    /// Forgets large answers that are more than are to be kept, as it does after every edit.
+    /// Forgets large answers that are more than are to be kept, as it does after every edit. It waits
+    /// until all clones are gone.
     pub(crate) fn forget_large(&mut self) {
         salsa::Database::trigger_lru_eviction(self);
     }

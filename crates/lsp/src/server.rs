@@ -122,7 +122,7 @@ where
     let state = shared.expect("invariant: the builder calls its argument");
     let mut background = JoinSet::new();
     background.spawn(background::follow_changes(state.clone()));
-    background.spawn(heap::give_back(state.worked.clone()));
+    background.spawn(heap::give_back(state.clone()));
     if let Some(worker) = options.worker {
         let (events, received) = unbounded_channel();
         let pool = Arc::new(Pool::new(worker, options.cache));

@@ -168,10 +168,16 @@ pub(crate) struct Lowered {
     pub(crate) anchors: Arc<Anchors>,
     /// What is wrong.
     pub(crate) found: Anchored,
-    /// Values and types of its expressions.
-    pub(crate) types: BodyTypes,
     /// What it was lowered for, where a guess had to be replaced.
     pub(super) repaired: Option<Specialization>,
+}
+
+/// A kernel under one specialization, with all that lowering it gives.
+#[derive(Debug, Default)]
+pub(super) struct Lowering {
+    pub(super) lowered: Arc<Lowered>,
+    /// Values and types of its expressions.
+    pub(super) types: BodyTypes,
 }
 
 /// The kernel that is this item of a file, under one specialization.
@@ -180,16 +186,16 @@ pub(super) fn lower_under(
     file: SourceFile,
     item: u32,
     spec: &Specialization,
-) -> Option<Lowered> {
+) -> Option<Lowering> {
     let mut result = lower(db, file, item, spec)?;
     let anchors = result.function.as_mut().map(|function| anchor_locations(db, function));
-    Some(Lowered {
+    let lowered = Lowered {
         ir: result.function.map(|function| Packed::new(&function.to_string())),
         anchors: Arc::new(anchors.unwrap_or_default()),
         found: Anchored::new(db, result.diagnostics),
-        types: result.types,
         repaired: result.repaired,
-    })
+    };
+    Some(Lowering { lowered: Arc::new(lowered), types: result.types })
 }
 
 fn lower(db: &dyn Db, file: SourceFile, item: u32, spec: &Specialization) -> Option<LowerResult> {

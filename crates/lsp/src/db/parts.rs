@@ -102,6 +102,15 @@ fn inside(db: &dyn Db, file: SourceFile, index: u32) -> Option<Inside> {
     Some(Inside { item, text })
 }
 
+/// The function that is this item of a file, for whoever depends on what it holds inside and not on
+/// where it stands.
+pub(crate) fn function(db: &dyn Db, file: SourceFile, index: u32) -> Option<&Arc<Function>> {
+    match &inside(db, file, index).as_ref()?.item.kind {
+        ItemKind::Function(function) => Some(function),
+        _ => None,
+    }
+}
+
 /// The jit functions of a file, as items, and whether they are kernels.
 #[salsa::tracked(returns(ref))]
 pub(crate) fn jit_items(db: &dyn Db, file: SourceFile) -> Vec<(u32, bool)> {

@@ -7,23 +7,24 @@
 
 use std::sync::Arc;
 
+use tile_compiler::eval::BodyTypes;
 use tile_compiler::specialization::{ArgSpec, Specialization};
 
-use super::kernel::{lower_under, specializations};
+use super::kernel::{Lowering, lower_under, specializations};
 use super::{Db, Kernel, Labelled, Lowered, SourceFile, labels};
 
 /// A specialization of a kernel as it was found first, lowered to see whether its guesses work.
 #[salsa::tracked(returns(ref), no_eq, lru = 12)]
-fn tried(db: &dyn Db, file: SourceFile, item: u32, index: usize) -> Arc<Lowered> {
+fn tried(db: &dyn Db, file: SourceFile, item: u32, index: usize) -> Lowering {
     let found = specializations(db, file, item).get(index);
-    let lowered = found.and_then(|labelled| lower_under(db, file, item, &labelled.spec));
-    Arc::new(lowered.unwrap_or_default())
+    let lowering = found.and_then(|labelled| lower_under(db, file, item, &labelled.spec));
+    lowering.unwrap_or_default()
 }
 
 /// What [`tried`] had to change, which is small enough to be kept.
 #[salsa::tracked(returns(ref))]
 fn repaired(db: &dyn Db, file: SourceFile, item: u32, index: usize) -> Option<Specialization> {
-    tried(db, file, item, index).repaired.clone()
+    tried(db, file, item, index).lowered.repaired.clone()
 }
 
 /// Which of `found` is tried for the one of this index: the first that has the same guesses;
@@ -64,19 +65,30 @@ pub(crate) fn settled(db: &dyn Db, file: SourceFile, item: u32) -> Arc<[Labelled
     settled.into()
 }
 
-/// The kernel that is this item of a file, under its specialization of this index.
-pub(crate) fn lowered(db: &dyn Db, file: SourceFile, item: u32, index: usize) -> &Arc<Lowered> {
+/// The kernel that is this item of a file, under its specialization of this index. It is kept where
+/// the types, several times as large, are not: after every edit it is asked of all kernels of open files.
+#[salsa::tracked(returns(ref), no_eq, lru = 512)]
+pub(crate) fn lowered(db: &dyn Db, file: SourceFile, item: u32, index: usize) -> Arc<Lowered> {
+    lowering(db, file, item, index).lowered.clone()
+}
+
+/// Values and types of the expressions of a kernel under its specialization of this index.
+pub(crate) fn exact_types(db: &dyn Db, file: SourceFile, item: u32, index: usize) -> &BodyTypes {
+    &lowering(db, file, item, index).types
+}
+
+fn lowering(db: &dyn Db, file: SourceFile, item: u32, index: usize) -> &Lowering {
     match tried_for(specializations(db, file, item), index) == Some(index) {
         true => tried(db, file, item, index),
-        false => lowered_as_settled(db, file, item, index),
+        false => lowering_as_settled(db, file, item, index),
     }
 }
 
 #[salsa::tracked(returns(ref), no_eq, lru = 12)]
-fn lowered_as_settled(db: &dyn Db, file: SourceFile, item: u32, index: usize) -> Arc<Lowered> {
+fn lowering_as_settled(db: &dyn Db, file: SourceFile, item: u32, index: usize) -> Lowering {
     let labelled = settled(db, file, item).get(index);
-    let lowered = labelled.and_then(|labelled| lower_under(db, file, item, &labelled.spec));
-    Arc::new(lowered.unwrap_or_default())
+    let lowering = labelled.and_then(|labelled| lower_under(db, file, item, &labelled.spec));
+    lowering.unwrap_or_default()
 }
 
 impl Kernel {

@@ -215,3 +215,24 @@ fn an_edit_inside_a_kernel_leaves_the_others_alone() {
     set(&mut db, &Parse::new(moved.as_str()));
     assert!(inside.is_shared(&ir(&db, "first")), "lines that only move change nothing");
 }
+
+#[test]
+fn no_number_of_kernels_makes_an_edit_lower_those_that_it_leaves_alone() {
+    const KERNELS: usize = 30;
+    let kernel = "\n@triton.jit\ndef at_N(out_ptr):\n    tl.store(out_ptr, N)\n";
+    let mut text = "import triton\nimport triton.language as tl\n".to_owned();
+    (0..KERNELS).for_each(|number| text.push_str(&kernel.replace('N', &number.to_string())));
+    let mut db = Database::new(Arc::new(Disk));
+    let file = set(&mut db, &Parse::new(text.as_str()));
+    let all_ir = |db: &Database| {
+        let ir = |kernel: &Kernel| lowered(db, file, kernel.at.index, 0).ir.clone();
+        kernels(db, file).iter().map(ir).map(|ir| ir.expect("it compiles")).collect::<Vec<_>>()
+    };
+    let before = all_ir(&db);
+    assert_eq!(before.len(), KERNELS);
+    db.forget_large();
+    set(&mut db, &Parse::new(text.replacen("ptr, 0)", "ptr, 7)", 1)));
+    let after = all_ir(&db);
+    let shared: Vec<bool> = before.iter().zip(&after).map(|(a, b)| a.is_shared(b)).collect();
+    assert!(!shared[0] && shared[1..].iter().all(|shared| *shared), "{shared:?}");
+}

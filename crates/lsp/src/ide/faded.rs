@@ -48,35 +48,52 @@ fn left_out(db: &dyn Db, file: SourceFile, kernel: &Kernel) -> Option<LeftOut> {
     let active = kernel.active(db);
     let is_known = |spec: &Specialization| spec.is_certain() && spec.origin != Origin::Guess;
     let known = kernel.specializations.get(active).filter(|labelled| is_known(&labelled.spec))?;
-    let lowered = db::lowered(db, file, kernel.at.index, active);
-    lowered.ir.as_ref()?;
-    let mut ranges = Vec::new();
-    let search = Search { function: &kernel.function, types: &lowered.types };
-    search.block(&kernel.function.body.root, &mut ranges);
+    let runs = left_out_runs(db, file, kernel.at.index, active).as_ref()?;
+    let stmts = &kernel.function.map.stmts;
+    let range = |run: &Run| TextRange { start: stmts[run.0].start, end: stmts[run.1].end };
+    let ranges = runs.iter().map(range).collect();
     let values = labels::values(&known.spec);
     let message = format!("`{}` leaves this out with {values}", kernel.name);
     Some(LeftOut { ranges, message })
 }
 
+/// Statements of a block that follow one another: the first and the last of them.
+type Run = (StmtId, StmtId);
+
+/// The statements that a specialization of the kernel which is this item of a file leaves out, in source
+/// order; `None` where it does not compile. They are kept where the types that show it are not.
+#[salsa::tracked(returns(ref))]
+fn left_out_runs(
+    db: &dyn Db,
+    file: SourceFile,
+    item: u32,
+    specialization: usize,
+) -> Option<Vec<Run>> {
+    db::lowered(db, file, item, specialization).ir.as_ref()?;
+    let body = &db::parts::function(db, file, item)?.body;
+    let search = Search { body, types: db::exact_types(db, file, item, specialization) };
+    let mut runs = Vec::new();
+    search.block(&body.root, &mut runs);
+    Some(runs)
+}
+
 /// The search for statements of which nothing was evaluated.
 struct Search<'a> {
-    function: &'a Function,
+    body: &'a Body,
     types: &'a BodyTypes,
 }
 
 impl Search<'_> {
-    /// Adds the range of each run of statements that are left out.
-    fn block(&self, stmts: &[StmtId], out: &mut Vec<TextRange>) {
-        let mut run: Option<TextRange> = None;
+    /// Adds each run of statements that are left out.
+    fn block(&self, stmts: &[StmtId], out: &mut Vec<Run>) {
+        let mut run: Option<Run> = None;
         for stmt in stmts {
-            let range = self.function.map.stmts[*stmt];
             if self.is_left_out(*stmt) {
-                let start = run.map_or(range.start, |run| run.start);
-                run = Some(TextRange { start, end: range.end });
+                run = Some((run.map_or(*stmt, |run| run.0), *stmt));
                 continue;
             }
             out.extend(run.take());
-            for block in blocks(&self.function.body.stmts[*stmt]) {
+            for block in blocks(&self.body.stmts[*stmt]) {
                 self.block(block, out);
             }
         }
@@ -86,9 +103,8 @@ impl Search<'_> {
     /// True when the statement computes something and nothing of it was evaluated.
     fn is_left_out(&self, stmt: StmtId) -> bool {
         let mut exprs = Vec::new();
-        expressions(&self.function.body, stmt, &mut exprs);
-        let body = &self.function.body.exprs;
-        exprs.retain(|expr| !matches!(body[*expr], Expr::Literal(_)));
+        expressions(self.body, stmt, &mut exprs);
+        exprs.retain(|expr| !matches!(self.body.exprs[*expr], Expr::Literal(_)));
         !exprs.is_empty() && exprs.iter().all(|expr| self.types.value(*expr).is_none())
     }
 }
@@ -148,13 +164,9 @@ pub(crate) fn general(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
         found.extend(unused(function).into_iter().map(|(name, range)| {
             Diagnostic::new(Code::Unused, place(range), format!("`{name}` is never read"))
         }));
-        let types = db::types(db, file, *index);
-        found.extend(
-            types
-                .into_iter()
-                .flat_map(|types| deprecated(function, types))
-                .map(|(message, range)| Diagnostic::new(Code::Deprecated, place(range), message)),
-        );
+        found.extend(deprecated(db, file, *index).iter().map(|(expr, message)| {
+            Diagnostic::new(Code::Deprecated, place(function.map.exprs[*expr]), message.clone())
+        }));
     }
     found
 }
@@ -210,9 +222,13 @@ fn unused(function: &Function) -> Vec<(&str, TextRange)> {
     all.filter(|(name, _)| !name.starts_with('_') && !read.contains(name)).collect()
 }
 
-/// Uses of members of the language that should not be used any more: what to say, and where.
-fn deprecated(function: &Function, types: &BodyTypes) -> Vec<(String, TextRange)> {
+/// Uses of members of the language that should not be used any more in the jit function that is this
+/// item of a file, and what to say of each. They are kept where the types that show them are not.
+#[salsa::tracked(returns(ref))]
+fn deprecated(db: &dyn Db, file: SourceFile, item: u32) -> Vec<(ExprId, String)> {
     let mut found = Vec::new();
+    let function = db::parts::function(db, file, item);
+    let (Some(function), Some(types)) = (function, db::types(db, file, item)) else { return found };
     for (expr, data) in &function.body.exprs {
         let builtin = match types.value(expr) {
             Some(Value::Builtin(builtin)) => builtin,
@@ -227,7 +243,7 @@ fn deprecated(function: &Function, types: &BodyTypes) -> Vec<(String, TextRange)
             continue;
         };
         let message = format!("`{}` is deprecated. {instead}", builtin.display_name());
-        found.push((message, function.map.exprs[expr]));
+        found.push((expr, message));
     }
     found
 }

@@ -260,8 +260,7 @@ pub(crate) fn exact_types<'db>(
     kernel: &str,
 ) -> Option<&'db BodyTypes> {
     let kernel = db::kernel(db, file, kernel)?;
-    let lowered = db::lowered(db, file, kernel.at.index, kernel.active(db));
-    Some(&lowered.types)
+    Some(db::exact_types(db, file, kernel.at.index, kernel.active(db)))
 }
 
 /// The expression that stands exactly at `range`.

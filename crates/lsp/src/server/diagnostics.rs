@@ -135,10 +135,12 @@ pub(crate) async fn publish(state: &Arc<State>, published: &mut Published, uri: 
     let reader = state.clone();
     let address = uri.clone();
     let found = tokio::task::spawn_blocking(move || {
-        reader.read(|snapshot| {
+        let found = reader.read(|snapshot| {
             let open = snapshot.document(&address)?;
             Some((of_file(snapshot, open), open.version))
-        })
+        });
+        reader.forget_large();
+        found
     });
     let Ok(Ok(found)) = found.await else { return };
     let Some((items, version)) = found else {

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::server::state::State;
+
 /// Memory is given back at most this often: it takes milliseconds.
 const GIVE_BACK_EVERY: Duration = Duration::from_secs(10);
 
@@ -68,14 +70,19 @@ fn own_code() -> std::io::Result<Vec<std::ops::Range<usize>>> {
     Ok(maps.lines().filter_map(code).collect())
 }
 
-/// Gives memory that is free inside of the heaps back to the system, after work, until the session
-/// ends.
-pub(crate) async fn give_back(worked: Arc<Worked>) {
+/// Gives memory that holds what need not be kept, or is free inside of the heaps, back to the system,
+/// after work, until the session ends.
+pub(crate) async fn give_back(state: Arc<State>) {
     loop {
         tokio::time::sleep(GIVE_BACK_EVERY).await;
-        if worked.take() {
+        if state.worked.take() {
+            let state = state.clone();
+            let give_back = move || {
+                state.forget_large();
+                trim();
+            };
             // It fails only where the runtime ends.
-            let _ = tokio::task::spawn_blocking(trim).await;
+            let _ = tokio::task::spawn_blocking(give_back).await;
         }
     }
 }

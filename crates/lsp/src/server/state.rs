@@ -79,7 +79,7 @@ pub(crate) struct State {
     /// Wakes the loop that publishes diagnostics.
     pub(crate) changed: tokio::sync::Notify,
     /// Whether there was work since memory was given back.
-    pub(crate) worked: Arc<Worked>,
+    pub(crate) worked: Worked,
     /// The requests that are being answered.
     pub(crate) answering: Answering,
 }
@@ -141,7 +141,7 @@ impl State {
             changed_on_disk: Mutex::default(),
             views: Mutex::default(),
             changed: tokio::sync::Notify::new(),
-            worked: Arc::default(),
+            worked: Worked::default(),
             answering: Answering::default(),
         }
     }
@@ -234,6 +234,17 @@ impl State {
             documents: host.documents.clone(),
             encoding: self.encoding(),
             tags: self.session().map(|session| session.client.tags).unwrap_or_default(),
+        }
+    }
+
+    /// Forgets large answers beyond those that are to be kept, as every edit does: what is asked about many
+    /// files between two edits would pile up. While somebody asks, it does nothing.
+    pub(crate) fn forget_large(&self) {
+        let mut host = lock(&self.host);
+        // A snapshot has the documents until its database is gone, so nobody is waited for and nothing
+        // unwinds.
+        if Arc::get_mut(&mut host.documents).is_some() {
+            host.db.forget_large();
         }
     }
 

@@ -79,9 +79,12 @@ impl State {
         Err(ReadError::Overtaken)
     }
 
-    /// As [`State::read`], but gives up when an edit overtakes it.
+    /// As [`State::read`], but gives up when an edit overtakes it, and leaves no more large answers
+    /// behind than are to be kept: for work that nobody waits for, which goes on to many files.
     pub(crate) fn read_once<T>(&self, answer: impl Fn(&Snapshot) -> T) -> Result<T, ReadError> {
-        attempt(&self.snapshot(), answer)
+        let ended = attempt(&self.snapshot(), answer);
+        self.forget_large();
+        ended
     }
 }
 

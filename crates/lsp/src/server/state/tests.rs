@@ -258,6 +258,16 @@ fn number(variable: &str, default: usize) -> usize {
 }
 
 #[test]
+fn whoever_asks_is_left_alone_when_large_answers_are_forgotten() {
+    let running = Running::start(&Arc::default(), &json!({}));
+    let snapshot = running.state.snapshot();
+    // To forget is to wait until the snapshot is gone.
+    running.state.forget_large();
+    drop(snapshot);
+    running.state.forget_large();
+}
+
+#[test]
 fn after_any_steps_the_server_answers_as_a_fresh_one() {
     let seed = number("TILE_SEED", 1) as u64;
     let steps = number("TILE_STEPS", STEPS);
