@@ -152,7 +152,8 @@ fn deciding_params(func: &Function) -> Option<Vec<usize>> {
     for inst in func.walk() {
         let data = &func.insts[inst];
         let leads = || data.results.iter().any(|result| leading.contains(*result));
-        if data.opcode == Opcode::Load && leads() {
+        let reads = matches!(data.opcode, Opcode::Load | Opcode::AtomicRmw | Opcode::AtomicCas);
+        if reads && leads() {
             params.extend(roots.params(data.operand(0))?);
         }
     }

@@ -46,6 +46,9 @@ pub(crate) fn named(path: &[&str]) -> Option<Fact> {
 /// What a function outside of the project gives where kernels are compiled for this compute
 /// capability, whatever its arguments are.
 pub(crate) fn called(path: &[&str], capability: u32) -> Option<Fact> {
+    if let ["torch", "utils", "_triton", "has_triton" | "has_triton_package"] = path {
+        return Some(Fact::Bool(true));
+    }
     let ["torch", "cuda", name] = path else { return None };
     Some(match *name {
         "is_available" => Fact::Bool(true),

@@ -89,7 +89,7 @@ pub(super) use arguments::{Args as Arguments, REST};
 use autograd::{Applied, Summand};
 pub(super) use data::drawn;
 use doubt::Doubt;
-pub(super) use dtype::{SPELLINGS, is_complex, is_integer, language_dtype};
+pub(super) use dtype::{SPELLINGS, is_complex, language_dtype};
 pub(crate) use dtype::{named_dtype, torch_name};
 pub use failing::{Compared, Exception, Failure};
 use flow::Flow;

@@ -15,7 +15,7 @@ use super::Origin;
 use super::contents::Contents;
 use super::facts::Table;
 use super::host::value::{Tensor, Value};
-use super::host::{FUEL, Failure, Host, ObservedLaunch, Options, is_integer};
+use super::host::{FUEL, Failure, Host, ObservedLaunch, Options};
 use super::known::Caller;
 use crate::hir::{Expr, Item, ItemKind, Launch, MainBlock, Module, Name};
 use crate::project::launchers::{
@@ -123,14 +123,19 @@ fn is_vague(launch: &ObservedLaunch) -> bool {
             | Value::Bool(None) => true,
             Value::Tensor(tensor) => {
                 tensor.shape.as_ref().is_none_or(|shape| shape.iter().any(is_open))
-                    || tensor.dtype.as_deref().is_some_and(is_integer)
-                        && holds_nothing_known(tensor)
+                    || tensor.dtype.as_deref().is_some_and(may_lead) && holds_nothing_known(tensor)
             }
             Value::Tuple(items) | Value::List(items) => items.iter().any(is_open),
             _ => false,
         }
     }
     launch.doubtful || launch.args.iter().any(|(_, value)| is_open(value)) || is_open(&launch.grid)
+}
+
+/// Whether numbers of this type are likely to decide where a kernel reads or what it does: integers and
+/// truth values.
+fn may_lead(dtype: &str) -> bool {
+    dtype.starts_with(['i', 'u'])
 }
 
 fn holds_nothing_known(tensor: &Tensor) -> bool {

@@ -94,7 +94,13 @@ impl Host<'_> {
     }
 
     /// `object[index] = value`.
-    fn assign_item(&mut self, frame: &mut Frame, object: ExprId, index: ExprId, value: &Value) {
+    pub(super) fn assign_item(
+        &mut self,
+        frame: &mut Frame,
+        object: ExprId,
+        index: ExprId,
+        value: &Value,
+    ) {
         let code = frame.code.clone();
         let owner = self.expr(frame, object);
         if let Value::Tensor(_) = &owner {

@@ -15,7 +15,7 @@ use super::{
     Frame, Host, arrays, collections, data, drawn, launch, made, operators, rebound, sets, views,
 };
 use crate::builtins::TORCH;
-use crate::hir::{Arg, Body, CompareOp, Expr, ExprId, Name};
+use crate::hir::{Arg, ArgKind, Body, CompareOp, Expr, ExprId, Name};
 use crate::project::installation::{CURRENT_TARGET, Fact};
 use crate::project::{self, ItemRef, Resolution};
 use crate::source::FileRange;
@@ -35,6 +35,10 @@ const KNOWN_NUMBERS: &[&str] =
 
 /// The method of tensors that tells where their memory is.
 const ADDRESS: &str = "data_ptr";
+
+fn all_known(sizes: &[Value]) -> bool {
+    sizes.iter().all(|size| matches!(size, Value::Int(Some(_))))
+}
 
 impl Host<'_> {
     /// `callee(args)`.
@@ -87,6 +91,9 @@ impl Host<'_> {
             },
             None => (None, self.expr(frame, callee)),
         };
+        if let Some(part) = self.call_into_part(frame, id, (called, &callee), args) {
+            return part;
+        }
         let given_values = self.arguments(frame, args);
         let place = frame.call_place(called, given);
         self.changed.clear();
@@ -363,6 +370,33 @@ impl Host<'_> {
             }
             _ => Value::Unknown,
         }
+    }
+
+    /// `torch.function(..., out=tensor[index])` of a part that has the sizes of the result:
+    /// `tensor[index] = torch.function(...)`. What it gives is the part.
+    fn call_into_part(
+        &mut self,
+        frame: &mut Frame,
+        id: ExprId,
+        (callee, meaning): (ExprId, &Value),
+        args: &[Arg],
+    ) -> Option<Value> {
+        let Value::Named(Resolution::External(path)) = meaning else { return None };
+        let is_out = |arg: &Arg| matches!(&arg.kind, ArgKind::Keyword(name) if **name == *"out");
+        let out = args.iter().find(|arg| is_out(arg)).filter(|_| *path[0] == *TORCH)?.value;
+        let code = frame.code.clone();
+        let Expr::Subscript { value: object, index } = code.body().exprs[out] else { return None };
+        let sizes = |value: &Value| match value {
+            Value::Tensor(tensor) => tensor.shape.clone().filter(|shape| all_known(shape)),
+            _ => None,
+        };
+        let wanted = sizes(&self.expr(frame, out))?;
+        let rest: Vec<Arg> = args.iter().filter(|arg| !is_out(arg)).cloned().collect();
+        let made = self.call(frame, id, callee, &rest);
+        (sizes(&made)? == wanted).then(|| {
+            self.assign_item(frame, object, index, &made);
+            self.expr(frame, out)
+        })
     }
 
     /// What a function of PyTorch gives that writes to `out`: that, with the sizes of the result. A tensor

@@ -2,7 +2,7 @@
 
 use super::operators::{self, compare, truth};
 use super::value::{Callable, Parameter, Value};
-use super::views::Part;
+use super::views::{self, Part};
 use super::{Frame, Host, MAX_DEPTH, collections, data, sets};
 use crate::hir::{
     BinaryOp, Body, CompareOp, Expr, ExprId, FStringPart, LambdaParam, Literal, UnaryOp,
@@ -207,9 +207,9 @@ impl Host<'_> {
             Expr::Tuple(parts) if let Value::Tensor(tensor) = value => {
                 let parts = parts.iter().map(|part| self.part(frame, *part));
                 let (parts, values): (Vec<Part>, Vec<Option<Value>>) = parts.unzip();
+                let chosen = views::along_axes(&parts, values, tensor);
                 let part = operators::parts(value, parts);
-                let values = values.into_iter().collect::<Option<Vec<Value>>>();
-                let numbers = values.and_then(|values| data::indexed(tensor, &values));
+                let numbers = chosen.and_then(|chosen| data::indexed(tensor, &chosen));
                 self.allocate_known(data::noted(part, numbers))
             }
             _ => {
@@ -221,7 +221,7 @@ impl Host<'_> {
                 let part = kept.unwrap_or_else(|| operators::subscript(value, &index));
                 match value {
                     Value::Tensor(tensor) => {
-                        let numbers = data::indexed(tensor, std::slice::from_ref(&index));
+                        let numbers = data::indexed(tensor, &[Some(index)]);
                         self.allocate_known(data::noted(part, numbers))
                     }
                     _ => {

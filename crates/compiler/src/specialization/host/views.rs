@@ -472,6 +472,28 @@ impl Part {
     }
 }
 
+/// What each part of a subscript, with the value that it is, chooses along the axes of a tensor, and `None`
+/// for each axis of which it takes all; `None` where there are other parts.
+pub(super) fn along_axes(
+    parts: &[Part],
+    values: Vec<Option<Value>>,
+    tensor: &Tensor,
+) -> Option<Vec<Option<Value>>> {
+    let rank = tensor.shape.as_ref()?.len();
+    let mut chosen = Vec::new();
+    for (part, value) in parts.iter().zip(values) {
+        match part {
+            Part::Slice(Bound::Open, Bound::Open) => chosen.push(None),
+            // Truth values choose along several axes.
+            Part::Rest if parts.iter().any(|part| matches!(part, Part::Other)) => return None,
+            Part::Rest => chosen.resize((chosen.len() + rank + 1).checked_sub(parts.len())?, None),
+            Part::NewAxis => return None,
+            _ => chosen.push(Some(value?)),
+        }
+    }
+    Some(chosen)
+}
+
 /// Where a slice begins or ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Bound {

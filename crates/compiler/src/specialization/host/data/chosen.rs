@@ -84,13 +84,34 @@ fn positions(data: &Data, size: usize) -> Option<Vec<usize>> {
     data.positions()?.into_iter().map(|at| position(size, at)).collect()
 }
 
-/// `tensor[index]`, where tensors and numbers choose along the first axes.
-pub(in crate::specialization::host) fn indexed(tensor: &Tensor, index: &[Value]) -> Option<Data> {
+/// `tensor[index]`, where tensors and numbers choose along neighboring axes, and all is taken of others:
+/// `None` in front and behind.
+pub(in crate::specialization::host) fn indexed(
+    tensor: &Tensor,
+    index: &[Option<Value>],
+) -> Option<Data> {
+    let before = index.iter().take_while(|index| index.is_none()).count();
+    let behind = index.iter().rev().take_while(|index| index.is_none()).count();
+    let index = index.get(before..index.len().checked_sub(behind)?)?;
+    let index = index.iter().cloned().collect::<Option<Vec<Value>>>()?;
     if !index.iter().any(|index| matches!(index, Value::Tensor(_) | Value::List(_))) {
         return None;
     }
     let index = index.iter().map(chooser).collect::<Option<Vec<Data>>>()?;
-    picked(&super::of(tensor)?, &index)
+    let data = super::of(tensor)?;
+    if before > data.numbers.ndim() {
+        return None;
+    }
+    let picked = picked(&moved(data, |axes| axes.rotate_left(before)), &index)?;
+    (before <= picked.numbers.ndim()).then(|| moved(picked, |axes| axes.rotate_right(before)))
+}
+
+/// The same with its axes in the order that `change` gives them.
+fn moved(data: Data, change: impl Fn(&mut [usize])) -> Data {
+    let mut axes: Vec<usize> = (0..data.numbers.ndim()).collect();
+    change(&mut axes);
+    let numbers = data.numbers.permuted_axes(IxDyn(&axes)).as_standard_layout().into_owned();
+    Data { numbers, ..data }
 }
 
 /// The numbers of what stands between brackets.
