@@ -13,6 +13,7 @@ use std::path::Path;
 
 use tile_compiler::artifact::Manifest;
 
+use crate::loops::Spent;
 use crate::orders::{Candidate, Printed, cycles_of, resident_blocks, work_of};
 use crate::products::{Needs, with_fewer_registers};
 use crate::ptxas::Assembled;
@@ -70,9 +71,11 @@ fn makes_room(manifest: &Manifest, best: &Assembled, other: &Assembled) -> bool 
         [best, other].map(|assembled| u64::from(resident_blocks(manifest, assembled)));
     let [a, b] = [best, other].map(|assembled| &assembled.report);
     let times = work_of(manifest, best, other).zip(cycles_of(manifest, best, other));
-    let is_as_early = |((work, other_work), (cycles, other_cycles)): ((u64, u64), (u64, u64))| {
-        let delay = if other_room > room { 0 } else { cycles / DELAY };
-        other_work <= work + work / GROWTH && other_cycles * room <= (cycles + delay) * other_room
+    type Pair = (Spent, Spent);
+    let is_as_early = |((work, other_work), (cycles, other_cycles)): (Pair, Pair)| {
+        let delay = if other_room > room { 0 } else { cycles.all / DELAY };
+        other_work.all <= work.all + work.all / GROWTH
+            && other_cycles.all * room <= (cycles.all + delay) * other_room
     };
     9 * b.registers <= 8 * a.registers && b.spills_no_more_than(a) && times.is_some_and(is_as_early)
 }

@@ -8,6 +8,8 @@
 //!
 //! A warp also waits: for results of what it began, and for the cycles that instructions ask for.
 
+use std::iter::Sum;
+
 const INSTRUCTION_BYTES: i64 = 16;
 
 /// How often a loop is taken to run each time that it is reached.
@@ -20,16 +22,33 @@ const DEEPEST: u32 = 4;
 /// is read comes late.
 const SPILLED: u64 = 8;
 
-/// The instructions that a warp issues, if each loop runs [`TRIPS`] times: those of `code`, for GPUs of
-/// `capability`.
-pub(crate) fn work(code: &[u8], capability: u32) -> u64 {
+/// What a warp spends.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Spent {
+    /// In all, if each loop runs [`TRIPS`] times.
+    pub(crate) all: u64,
+    /// In one iteration of each of the innermost loops, those within most others.
+    pub(crate) innermost: u64,
+}
+
+impl Sum for Spent {
+    fn sum<I: Iterator<Item = Spent>>(parts: I) -> Spent {
+        parts.fold(Spent::default(), |sum, part| Spent {
+            all: sum.all + part.all,
+            innermost: sum.innermost + part.innermost,
+        })
+    }
+}
+
+/// The instructions that a warp issues: those of `code`, for GPUs of `capability`.
+pub(crate) fn work(code: &[u8], capability: u32) -> Spent {
     weighted(code, capability, worth)
 }
 
-/// The cycles that a warp takes which has a multiprocessor to itself, if each loop runs [`TRIPS`] times.
+/// The cycles that a warp takes which has a multiprocessor to itself.
 /// An instruction says how many cycles the next one waits in bits 105 to 108, the barrier that its result
 /// sets in bits 110 to 112, and those that it waits for in bits 116 to 121.
-pub(crate) fn cycles(code: &[u8], capability: u32) -> u64 {
+pub(crate) fn cycles(code: &[u8], capability: u32) -> Spent {
     const BARRIERS: usize = 6;
     let (mut now, mut issued) = (0, 0);
     let mut set_at = [0; BARRIERS];
@@ -53,8 +72,8 @@ fn latency(inst: u128) -> u64 {
     if matches!(field(inst, 0, 12), 0x981 | 0x381) { 250 } else { 25 }
 }
 
-/// The sum of what instructions cost, each as often as it runs if each loop runs [`TRIPS`] times.
-fn weighted(code: &[u8], capability: u32, mut cost: impl FnMut(u128) -> u64) -> u64 {
+/// What instructions cost, each as often as it runs.
+fn weighted(code: &[u8], capability: u32, mut cost: impl FnMut(u128) -> u64) -> Spent {
     let insts: Vec<u128> = code
         .chunks_exact(INSTRUCTION_BYTES as usize)
         .map(|inst| u128::from_le_bytes(inst.try_into().expect("invariant: chunks have this size")))
@@ -68,13 +87,20 @@ fn weighted(code: &[u8], capability: u32, mut cost: impl FnMut(u128) -> u64) -> 
         }
     }
     let mut open: Vec<usize> = Vec::new();
-    let mut sum = 0;
+    let (mut spent, mut most) = (Spent::default(), 0);
     for (at, end) in ends.into_iter().enumerate() {
         open.retain(|&end| end >= at);
         open.extend(end);
-        sum += cost(insts[at]) * TRIPS.pow(DEEPEST.min(open.len() as u32));
+        let cost = cost(insts[at]);
+        if open.len() > most {
+            (most, spent.innermost) = (open.len(), 0);
+        }
+        if open.len() == most {
+            spent.innermost += cost;
+        }
+        spent.all += cost * TRIPS.pow(DEEPEST.min(open.len() as u32));
     }
-    sum
+    spent
 }
 
 fn worth(inst: u128) -> u64 {
@@ -121,14 +147,16 @@ mod tests {
     #[test]
     fn instructions_of_loops_count_as_often_as_they_run() {
         let straight = [MOVE; 500];
-        assert_eq!(work(&code(&straight), 90), 500);
+        assert_eq!(work(&code(&straight), 90), Spent { all: 500, innermost: 500 });
         let mut looping = straight;
         looping[450] = BACK;
-        assert_eq!(work(&code(&looping), 90), 500 + 408 * (TRIPS - 1));
+        let all = 500 + 408 * (TRIPS - 1);
+        assert_eq!(work(&code(&looping), 90), Spent { all, innermost: 408 });
         // Another that begins ten instructions later, and ends as much later.
         looping[460] = BACK;
         let within_both = 398 * (TRIPS * TRIPS - TRIPS);
-        assert_eq!(work(&code(&looping), 90), 500 + 418 * (TRIPS - 1) + within_both);
+        let all = 500 + 418 * (TRIPS - 1) + within_both;
+        assert_eq!(work(&code(&looping), 90), Spent { all, innermost: 398 });
     }
 
     #[test]
@@ -137,13 +165,13 @@ mod tests {
         /// waits for it and asks for five.
         const SHUFFLE: [u64; 2] = [0x0c801f00a8a77f89, 0x000ea400000e0000];
         const SUM: [u64; 2] = [0x000000a7a8a97221, 0x004fca0000000000];
-        assert_eq!(cycles(&code(&[SHUFFLE]), 90), 2);
-        assert_eq!(cycles(&code(&[SHUFFLE, SUM]), 90), latency(0) + 5);
+        assert_eq!(cycles(&code(&[SHUFFLE]), 90).all, 2);
+        assert_eq!(cycles(&code(&[SHUFFLE, SUM]), 90).all, latency(0) + 5);
     }
 
     #[test]
     fn what_was_spilled_counts_for_more() {
-        assert_eq!(work(&code(&[MOVE, SPILL]), 90), 1 + SPILLED);
+        assert_eq!(work(&code(&[MOVE, SPILL]), 90).all, 1 + SPILLED);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use tile_compiler::artifact::{LineMap, Manifest};
 use tile_compiler::gpu::limits::SmLimits;
 use tile_compiler::ir::{Function, Opcode};
 
+use crate::loops::Spent;
 use crate::machine::Order;
 use crate::ptxas::Assembled;
 use crate::{Arch, CodegenError, Wish, assemble_order, has, has_loops};
@@ -125,8 +126,8 @@ fn shortens_loops(manifest: &Manifest, written: &Assembled, other: &Assembled) -
     let [room, other_room] = [written, other].map(|assembled| resident_blocks(manifest, assembled));
     let [a, b] = [written, other].map(|assembled| &assembled.report);
     let reads_fewer_spills = b.spill_load_bytes < a.spill_load_bytes;
-    let shortens = |(written, other): (u64, u64)| {
-        20 * other <= 19 * written || (reads_fewer_spills && other <= written)
+    let shortens = |(written, other): (Spent, Spent)| {
+        20 * other.all <= 19 * written.all || (reads_fewer_spills && other.all <= written.all)
     };
     work_of(manifest, written, other).is_some_and(shortens)
         && b.spill_store_bytes <= a.spill_store_bytes
@@ -142,7 +143,7 @@ fn narrows_loops(manifest: &Manifest, best: &Assembled, other: &Assembled) -> bo
     let [a, b] = [best, other].map(|assembled| &assembled.report);
     let times = work_of(manifest, best, other).zip(cycles_of(manifest, best, other));
     times.is_some_and(|((work, other_work), (cycles, other_cycles))| {
-        other_work <= work && other_cycles <= cycles
+        other_work.all <= work.all && other_cycles.all <= cycles.all
     }) && 12 * b.registers <= 11 * a.registers
         && b.spill_store_bytes <= a.spill_store_bytes
         && b.spill_load_bytes <= a.spill_load_bytes
@@ -150,12 +151,16 @@ fn narrows_loops(manifest: &Manifest, best: &Assembled, other: &Assembled) -> bo
 }
 
 /// The instructions that a warp issues of two versions of a kernel, as far as they are known.
-pub(crate) fn work_of(manifest: &Manifest, a: &Assembled, b: &Assembled) -> Option<(u64, u64)> {
+pub(crate) fn work_of(manifest: &Manifest, a: &Assembled, b: &Assembled) -> Option<(Spent, Spent)> {
     a.work(capability(manifest)).zip(b.work(capability(manifest)))
 }
 
 /// The cycles that a warp takes for two versions of a kernel, as far as they are known.
-pub(crate) fn cycles_of(manifest: &Manifest, a: &Assembled, b: &Assembled) -> Option<(u64, u64)> {
+pub(crate) fn cycles_of(
+    manifest: &Manifest,
+    a: &Assembled,
+    b: &Assembled,
+) -> Option<(Spent, Spent)> {
     a.cycles(capability(manifest)).zip(b.cycles(capability(manifest)))
 }
 

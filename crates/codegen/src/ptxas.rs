@@ -1,6 +1,7 @@
 //! The assembler: PTX to machine code, with a deadline, and what it reports.
 
 use std::io::Read;
+use std::iter::Sum;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -13,7 +14,7 @@ use tile_compiler::gpu::limits::SmLimits;
 use wait_timeout::ChildExt;
 
 use crate::in_flight::{bytes_in_flight, bytes_loaded};
-use crate::loops;
+use crate::loops::{self, Spent};
 
 /// How long the assembler may take.
 pub const DEADLINE: Duration = Duration::from_secs(120);
@@ -186,17 +187,17 @@ impl Assembled {
     }
 
     /// The instructions that a warp issues, by [`loops::work`]; `None` when the image is no ELF file.
-    pub(crate) fn work(&self, capability: u32) -> Option<u64> {
+    pub(crate) fn work(&self, capability: u32) -> Option<Spent> {
         self.summed(|code| loops::work(code, capability))
     }
 
     /// The cycles that a warp takes, by [`loops::cycles`]; `None` when the image is no ELF file.
-    pub(crate) fn cycles(&self, capability: u32) -> Option<u64> {
+    pub(crate) fn cycles(&self, capability: u32) -> Option<Spent> {
         self.summed(|code| loops::cycles(code, capability))
     }
 
     /// The sum of what `count` makes of each section of instructions.
-    fn summed(&self, count: impl Fn(&[u8]) -> u64) -> Option<u64> {
+    fn summed<T: Sum>(&self, count: impl Fn(&[u8]) -> T) -> Option<T> {
         let image = object::File::parse(&*self.cubin).ok()?;
         let of_section = |section: object::Section<'_, '_>| section.data().map(&count);
         Some(code(&image).filter_map(|section| of_section(section).ok()).sum())
@@ -212,7 +213,7 @@ impl Assembled {
 
     /// The bytes of a thread's loads that begin only when others have arrived, in code without loops.
     pub(crate) fn bytes_left_for_later(&self) -> u32 {
-        let loaded = self.summed(|code| bytes_loaded(code).into()).unwrap_or(0) as u32;
+        let loaded = self.summed(bytes_loaded).unwrap_or(0);
         loaded.saturating_sub(self.bytes_in_flight().unwrap_or(loaded))
     }
 }

@@ -4,7 +4,7 @@
 //! of which a mask lets pass the first ones alone, as at the end of a row, are copied together.
 
 use rustc_hash::FxHashSet;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 use tile_compiler::gpu::ASYNC_COPIES;
 use tile_compiler::ir::{
     Attrs, Elem, InstData, IntCompare, IntPredicate, LoadHints, Opcode, Scalar, Value,
@@ -38,8 +38,8 @@ impl Piece {
 
 /// How many neighbors of a piece a mask lets pass.
 enum Passed {
-    /// All where this holds, else none.
-    All(Val),
+    /// All where these hold, else none.
+    All(SmallVec<[Val; 4]>),
     /// The first ones, so many; an `i32`.
     First(Val),
 }
@@ -78,9 +78,9 @@ impl Emitter<'_> {
             let bases = Self::thread_bases(&offsets, |basis| basis as u32);
             let constant = Self::register_offset(&offsets, register as u32);
             let place = self.buffer_place_and_rest(start, ty, &bases, constant);
-            let read = mask.map(|mask| self.bytes_passed(mask, &piece, bytes));
+            let passed = mask.map(|mask| self.passed(mask, &piece));
             let source = (ptrs[register], line);
-            self.copy_piece(place, source, bytes * piece.len(), read, owner);
+            self.copy_piece(place, source, (bytes, piece.len()), passed, owner);
         }
         self.set(data.result(), vec![Val::Poison]);
         Ok(())
@@ -117,32 +117,15 @@ impl Emitter<'_> {
         self.unpack(elem, words, &loaded)
     }
 
-    /// How many bytes of a piece `mask` lets pass, with elements of `bytes`.
-    fn bytes_passed(&mut self, mask: Value, piece: &Piece, bytes: usize) -> Val {
-        let i32 = Ty::Int(32);
-        match self.passed(mask, piece) {
-            Passed::All(holds) => {
-                let all = Val::Int((bytes * piece.len()) as i64);
-                self.text.select(holds, i32, all, Val::Int(0))
-            }
-            Passed::First(count) => {
-                self.text.binary("mul nuw nsw", i32, count, Val::Int(bytes as i64))
-            }
-        }
-    }
-
     /// How many elements of a piece `mask` lets pass, which are its first ones. What the piece shares
     /// with others, such as the part of a mask that follows from the column, is counted alike for all
     /// of them, so that it is done once.
     fn passed(&mut self, mask: Value, piece: &Piece) -> Passed {
         let values = self.registers(mask);
-        if self.alike(Some(mask), piece.axis) >= piece.len() as i64 {
-            return Passed::All(values[piece.first()]);
-        }
         let func = self.func;
         let data = func.def(mask);
         match data.map(|data| (data, data.opcode, &data.attrs)) {
-            Some((_, Opcode::And, _)) => {
+            Some((_, Opcode::And, _)) if !self.is_one_part(mask, piece) => {
                 let mut parts = Vec::new();
                 self.conjuncts(mask, piece, &mut parts);
                 parts.sort_by_key(|&part| self.differing(part, piece));
@@ -153,6 +136,7 @@ impl Emitter<'_> {
                 }
                 passed
             }
+            _ if self.is_alike(mask, piece) => Passed::All(smallvec![values[piece.first()]]),
             Some((data, Opcode::Broadcast, _)) => match self.broadcast_registers(data) {
                 Some(from) => {
                     let registers = piece.registers.iter().map(|&at| from[at]).collect();
@@ -169,31 +153,50 @@ impl Emitter<'_> {
 
     /// What `mask` joins.
     fn conjuncts(&self, mask: Value, piece: &Piece, parts: &mut Vec<Value>) {
-        let is_whole = self.alike(Some(mask), piece.axis) >= piece.len() as i64;
-        match self.func.def(mask).filter(|data| data.opcode == Opcode::And && !is_whole) {
+        let data = self.func.def(mask).filter(|_| !self.is_one_part(mask, piece));
+        match data {
             Some(data) => (0..2).for_each(|slot| self.conjuncts(data.operand(slot), piece, parts)),
             None => parts.push(mask),
         }
     }
 
+    /// Whether `mask` joins nothing, or nothing that is alike for the whole piece as the mask is.
+    fn is_one_part(&self, mask: Value, piece: &Piece) -> bool {
+        let data = self.func.def(mask).filter(|data| data.opcode == Opcode::And);
+        data.is_none_or(|data| {
+            let are_alike = data.uses().all(|part| self.is_alike(part, piece));
+            self.is_alike(mask, piece) && !are_alike
+        })
+    }
+
+    /// Whether `mask` lets pass all of a piece or nothing.
+    fn is_alike(&self, mask: Value, piece: &Piece) -> bool {
+        self.alike(Some(mask), piece.axis) >= piece.len() as i64
+    }
+
     /// How many values of a part there are for all pieces: what few of them share comes first, so that it
     /// is done once.
     fn differing(&self, part: Value, piece: &Piece) -> usize {
-        if self.alike(Some(part), piece.axis) < piece.len() as i64 {
+        if !self.is_alike(part, piece) {
             return 0;
         }
-        self.registers(part).into_iter().collect::<FxHashSet<_>>().len()
+        let within = piece.registers.iter().fold(0, |bits, at| bits | at ^ piece.first());
+        let registers = self.registers(part).into_iter().enumerate();
+        let of_pieces = registers.filter(|(at, _)| (at ^ piece.first()) & within == 0);
+        of_pieces.map(|(_, value)| value).collect::<FxHashSet<_>>().len()
     }
 
     fn passed_by_both(&mut self, a: Passed, b: Passed) -> Passed {
         let i32 = Ty::Int(32);
         match (a, b) {
-            (Passed::All(a), Passed::All(b)) => {
-                Passed::All(self.text.binary("and", Ty::Int(1), a, b))
+            (Passed::All(mut a), Passed::All(b)) => {
+                a.extend(b);
+                Passed::All(a)
             }
-            (Passed::All(holds), Passed::First(count))
-            | (Passed::First(count), Passed::All(holds)) => {
-                Passed::First(self.text.select(holds, i32, count, Val::Int(0)))
+            (Passed::All(hold), Passed::First(count))
+            | (Passed::First(count), Passed::All(hold)) => {
+                let select = |count, holds| self.text.select(holds, i32, count, Val::Int(0));
+                Passed::First(hold.into_iter().fold(count, select))
             }
             (Passed::First(a), Passed::First(b)) => {
                 Passed::First(self.text.call("llvm.smin.i32", i32, &[(i32, a), (i32, b)]))
@@ -236,33 +239,57 @@ impl Emitter<'_> {
         Passed::First(sum.unwrap_or(Val::Int(0)))
     }
 
-    /// One `cp.async` of `size` bytes that reads the first `read` of them, if fewer may be, and writes
-    /// zeros for the others. Threads that do not own what they hold leave it to the one that does.
+    /// One `cp.async` of `len` elements of `bytes` that reads those that are `passed`, and writes zeros for
+    /// the others. Threads that do not own what they hold leave it to the one that does.
     fn copy_piece(
         &mut self,
         (place, rest): (Val, u32),
         (ptr, line): (Val, &str),
-        size: usize,
-        read: Option<Val>,
+        (bytes, len): (usize, usize),
+        passed: Option<Passed>,
         owner: Option<Val>,
     ) {
+        let size = bytes * len;
         // Whole vectors need not pass through the first-level cache.
         let level = if size == 16 { "cg" } else { "ca" };
-        let mut asm = format!("cp.async.{level}.shared.global{line} [$0+{rest}], [$1], {size}");
-        let mut constraints = "r,l".to_owned();
-        let mut args = format!("ptr addrspace(3) {place}, ptr addrspace(1) {ptr}");
-        if let Some(read) = read {
-            asm.push_str(", $2");
-            constraints.push_str(",r");
-            args.push_str(&format!(", i32 {read}"));
+        let mut copy = format!("cp.async.{level}.shared.global{line} [$0+{rest}], [$1], {size}");
+        let mut operands = vec![("r", "ptr addrspace(3)", place), ("l", "ptr addrspace(1)", ptr)];
+        let mut joins = String::new();
+        match passed {
+            // The instruction takes a truth value as well; of a number of bytes the assembler makes one.
+            // They are joined here: LLVM would join first what the loop does not change, copy by copy.
+            Some(Passed::All(hold)) => {
+                joins.push_str(".reg .pred p; ");
+                for (at, holds) in hold.into_iter().enumerate() {
+                    let number = operands.len();
+                    joins.push_str(&match at {
+                        0 => format!("mov.pred p, ${number}; "),
+                        _ => format!("and.pred p, p, ${number}; "),
+                    });
+                    operands.push(("b", "i1", holds));
+                }
+                joins.push_str("not.pred p, p; ");
+                copy.push_str(", p");
+            }
+            Some(Passed::First(count)) => {
+                let bytes = Val::Int(bytes as i64);
+                let read = self.text.binary("mul nuw nsw", Ty::Int(32), count, bytes);
+                copy.push_str(&format!(", ${}", operands.len()));
+                operands.push(("r", "i32", read));
+            }
+            None => {}
         }
         if let Some(owner) = owner {
-            asm = format!("@${} {asm}", if read.is_some() { 3 } else { 2 });
-            constraints.push_str(",b");
-            args.push_str(&format!(", i1 {owner}"));
+            copy = format!("@${} {copy}", operands.len());
+            operands.push(("b", "i1", owner));
         }
+        let asm =
+            if joins.is_empty() { format!("{copy};") } else { format!("{{ {joins}{copy}; }}") };
+        let constraints: String = operands.iter().map(|(kind, ..)| format!("{kind},")).collect();
+        let args: Vec<_> = operands.iter().map(|(_, ty, value)| format!("{ty} {value}")).collect();
         self.text.line(format_args!(
-            "call void asm sideeffect \"{asm};\", \"{constraints},~{{memory}}\"({args})"
+            "call void asm sideeffect \"{asm}\", \"{constraints}~{{memory}}\"({})",
+            args.join(", ")
         ));
     }
 }
