@@ -46,15 +46,12 @@ pub(crate) fn named(path: &[&str]) -> Option<Fact> {
 /// What a function outside of the project gives where kernels are compiled for this compute
 /// capability, whatever its arguments are.
 pub(crate) fn called(path: &[&str], capability: u32) -> Option<Fact> {
-    if let ["torch", "utils", "_triton", "has_triton" | "has_triton_package"] = path {
-        return Some(Fact::Bool(true));
-    }
-    let ["torch", "cuda", name] = path else { return None };
-    Some(match *name {
-        "is_available" => Fact::Bool(true),
-        "is_bf16_supported" => Fact::Bool(capability >= 80),
-        "get_device_capability" => Fact::Numbers(version(capability).into()),
-        "get_device_properties" => Fact::Device,
+    Some(match path {
+        ["torch", "cuda", "is_available"]
+        | ["torch", "utils", "_triton", "has_triton" | "has_triton_package"] => Fact::Bool(true),
+        ["torch", "cuda", "is_bf16_supported"] => Fact::Bool(capability >= 80),
+        ["torch", "cuda", "get_device_capability"] => Fact::Numbers(version(capability).into()),
+        ["torch", "cuda", "get_device_properties"] => Fact::Device,
         _ => return None,
     })
 }

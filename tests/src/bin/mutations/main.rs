@@ -47,17 +47,7 @@ fn main() -> ExitCode {
         eprintln!("usage: mutations [--missed] [--launched | --costs] FOLDER...");
         return ExitCode::FAILURE;
     }
-    let read = || {
-        let mut sources = MemorySources::new(folders.clone());
-        let below = |folder: &String| tile_tests::files_below(Path::new(folder), "py");
-        for path in folders.iter().flat_map(below) {
-            if let Ok(text) = std::fs::read_to_string(&path) {
-                sources.add(&path.to_string_lossy(), &text);
-            }
-        }
-        sources
-    };
-    let sources = read();
+    let sources = read(&folders);
     let has = |wanted: &str| flags.iter().any(|flag| flag == wanted);
     let (launched_alone, costs_alone) = (has("--launched"), has("--costs"));
     let files: Vec<FileId> = sources.files().filter(|_| !launched_alone && !costs_alone).collect();
@@ -75,12 +65,7 @@ fn main() -> ExitCode {
         families.iter().map(|(family, mutants)| (*family, mutants.len())).collect();
     let tried: Vec<Mutant> =
         families.into_values().flat_map(|mutants| spread(mutants, PER_FAMILY)).collect();
-    let each = tried.len().div_ceil(rayon::current_num_threads()).max(1);
-    let verdicts: Vec<bool> = tried
-        .par_chunks(each)
-        .map_init(read, |own, part| part.iter().map(|it| is_found(&sources, own, it)).collect())
-        .collect::<Vec<Vec<bool>>>()
-        .concat();
+    let verdicts = are_found(&sources, &folders, &tried);
     let mut shares = serde_json::Map::new();
     for (family, all) in places {
         let verdicts = tried.iter().zip(&verdicts).filter(|(mutant, _)| mutant.family == family);
@@ -125,6 +110,28 @@ fn main() -> ExitCode {
     report.alarms.iter().for_each(|alarm| println!("false alarm: {alarm}"));
     println!("{}", json!({ "found_percent": shares, "false_alarms": report.alarms.len() }));
     ExitCode::SUCCESS
+}
+
+/// The files below folders, which are also the roots of imports.
+fn read(folders: &[String]) -> MemorySources {
+    let mut sources = MemorySources::new(folders.to_vec());
+    let below = |folder: &String| tile_tests::files_below(Path::new(folder), "py");
+    for path in folders.iter().flat_map(below) {
+        if let Ok(text) = std::fs::read_to_string(&path) {
+            sources.add(&path.to_string_lossy(), &text);
+        }
+    }
+    sources
+}
+
+/// Whether each mistake is found; on all cores, each of which breaks kernels in a copy of its own.
+fn are_found(working: &MemorySources, folders: &[String], tried: &[Mutant]) -> Vec<bool> {
+    let each = tried.len().div_ceil(rayon::current_num_threads()).max(1);
+    let look = |own: &mut MemorySources, part: &[Mutant]| -> Vec<bool> {
+        part.iter().map(|mutant| is_found(working, own, mutant)).collect()
+    };
+    let parts = tried.par_chunks(each).map_init(|| read(folders), look);
+    parts.collect::<Vec<Vec<bool>>>().concat()
 }
 
 /// One mistake in a kernel, or in a launch of it in the same file: what replaces what.

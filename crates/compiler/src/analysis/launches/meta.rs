@@ -152,14 +152,13 @@ impl Site<'_> {
             .filter(|(item, _)| item.name == *name && item.scope == self.scope.path)
             .map(|(item, function)| (item.range, Some(Local::Function(function))));
         let mut bound: Vec<(TextRange, Option<Local<'_>>)> = assigned.chain(inside).collect();
-        if bound.len() > 1 {
-            let launch = self.launch.range;
-            bound.retain(|(range, _)| range.end <= launch.start);
-            bound.sort_by_key(|(range, _)| range.start);
-            bound.drain(..bound.len().saturating_sub(1));
-            bound.retain(|(range, _)| is_in_block_of(function, *range, launch));
+        if bound.len() == 1 {
+            return bound.pop()?.1;
         }
-        bound.pop()?.1
+        let launch = self.launch.range;
+        let before = bound.into_iter().filter(|(range, _)| range.end <= launch.start);
+        let (range, last) = before.max_by_key(|(range, _)| range.start)?;
+        last.filter(|_| is_in_block_of(function, range, launch))
     }
 }
 

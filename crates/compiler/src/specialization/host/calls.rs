@@ -36,10 +36,6 @@ const KNOWN_NUMBERS: &[&str] =
 /// The method of tensors that tells where their memory is.
 const ADDRESS: &str = "data_ptr";
 
-fn all_known(sizes: &[Value]) -> bool {
-    sizes.iter().all(|size| matches!(size, Value::Int(Some(_))))
-}
-
 impl Host<'_> {
     /// `callee(args)`.
     pub(super) fn call(
@@ -387,7 +383,9 @@ impl Host<'_> {
         let code = frame.code.clone();
         let Expr::Subscript { value: object, index } = code.body().exprs[out] else { return None };
         let sizes = |value: &Value| match value {
-            Value::Tensor(tensor) => tensor.shape.clone().filter(|shape| all_known(shape)),
+            Value::Tensor(tensor) => {
+                tensor.shape.clone().filter(|shape| views::elements(shape).is_some())
+            }
             _ => None,
         };
         let wanted = sizes(&self.expr(frame, out))?;
