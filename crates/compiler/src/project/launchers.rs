@@ -259,6 +259,14 @@ impl Called {
         Called { from, registered, places, reached: OnceLock::default() }
     }
 
+    /// What launches kernels in other files than `file`, whose this is.
+    fn launching(&self, sources: &dyn Sources, file: FileId) -> impl Iterator<Item = &Place> {
+        self.places.iter().filter(move |(host, name)| {
+            let ways = ways(sources, *host);
+            *host != file && ways.launchers.binary_search(name).is_ok()
+        })
+    }
+
     /// The names by which the file has what comes to one of `targets`.
     pub(crate) fn leading_to(
         &self,
@@ -289,9 +297,12 @@ pub(crate) fn called(sources: &dyn Sources, file: FileId) -> Arc<Called> {
 /// calls functions of theirs, perhaps by way of others.
 pub(super) fn called_hosts(sources: &dyn Sources, file: FileId) -> FxHashSet<FileId> {
     let called = called(sources, file);
-    let launching = called.places.iter().filter(|(host, name)| {
-        let ways = ways(sources, *host);
-        *host != file && ways.launchers.binary_search(name).is_ok()
-    });
-    launching.map(|(host, _)| *host).collect()
+    called.launching(sources, file).map(|(host, _)| *host).collect()
+}
+
+/// The names by which `file` has what launches kernels in other files, perhaps by way of others still.
+pub(crate) fn calls_to_launchers(sources: &dyn Sources, file: FileId) -> FxHashSet<Name> {
+    let called = called(sources, file);
+    let launching: FxHashSet<Place> = called.launching(sources, file).cloned().collect();
+    called.leading_to(sources, &launching)
 }

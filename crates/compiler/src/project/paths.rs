@@ -20,8 +20,16 @@ pub fn may_concern_kernels(path: &str, text: &str) -> bool {
 /// True when a file may have to do with kernels, or be a program, a test or a benchmark that calls functions
 /// of other files which launch them: with tensors of PyTorch.
 pub fn may_run_kernels(path: &str, text: &str) -> bool {
-    let runs = || RUNS.iter().any(|word| text.contains(word));
+    let runs = || RUNS.iter().any(|word| text.contains(word)) || text.lines().any(is_script_line);
     may_concern_kernels(path, text) || (text.contains("torch") && runs())
+}
+
+/// Whether a line is an outermost statement as scripts have them and modules seldom do: a call, a loop or
+/// an assertion.
+fn is_script_line(line: &str) -> bool {
+    let rest = line.trim_start_matches(|c: char| c.is_alphanumeric() || matches!(c, '_' | '.'));
+    let calls = rest.starts_with('(') && rest.len() < line.len();
+    calls || line.starts_with("for ") || line.starts_with("assert ")
 }
 
 /// True when a file may launch kernels of other files, itself or by their functions: it has the shape of a

@@ -11,7 +11,7 @@ use super::flags::Flags;
 use super::host::Failure;
 use super::launches::{HostCode, ShownLaunches};
 use super::{ArgSpec, KnownLaunch, Origin, Specialization};
-use crate::project::{ItemRef, Sources, jit_functions, kernel_head};
+use crate::project::{ItemRef, Sources, kernel_head};
 use crate::source::FileId;
 
 /// At most this many specializations of one kernel are listed.
@@ -49,10 +49,7 @@ impl<'a> Discovery<'a> {
 
     /// The exceptions that the host code of a file certainly raises, if it is about kernels.
     pub fn failures(&self, file: FileId) -> Vec<Failure> {
-        match jit_functions(self.sources, file).is_empty() {
-            true => Vec::new(),
-            false => self.host_code.failures(file),
-        }
+        self.host_code.failures(file)
     }
 
     /// What host code launches of the kernel `at`.

@@ -19,12 +19,13 @@ use super::host::{FUEL, Failure, Host, ObservedLaunch, Options};
 use super::known::Caller;
 use crate::hir::{Expr, Item, ItemKind, Launch, MainBlock, Module, Name};
 use crate::project::launchers::{
-    Called, Mentions, called, is_test, mentions, named_in, reached_by, runs_alone,
+    Called, Mentions, called, calls_to_launchers, is_test, mentions, named_in, reached_by,
+    runs_alone,
 };
 use crate::project::ways::Place;
 use crate::project::{
-    ItemRef, Resolution, Scope, Sources, in_class, is_expected_to_fail, item, launch_scope,
-    launching_item, never_runs, resolve_expr, resolve_item,
+    ItemRef, Resolution, Scope, Sources, in_class, is_expected_to_fail, item, jit_functions,
+    launch_scope, launching_item, never_runs, resolve_expr, resolve_item,
 };
 use crate::source::{FileId, FileRange, TextRange};
 
@@ -84,9 +85,11 @@ impl<'a> HostCode<'a> {
         files.iter().flat_map(of_file).collect()
     }
 
-    /// The exceptions that a file certainly raises, as a program and in functions that take nothing.
+    /// The exceptions that a file certainly raises, as a program and in functions that take nothing, if it
+    /// has jit functions; of others, where it calls what launches kernels.
     pub(super) fn failures(&self, file: FileId) -> Vec<Failure> {
-        self.file(file).failures()
+        let file = self.file(file);
+        file.failures(&file.pieces_about_kernels())
     }
 
     fn file(&self, file: FileId) -> Rc<HostFile<'a>> {
@@ -267,22 +270,35 @@ impl<'a> HostFile<'a> {
         }
     }
 
-    /// The exceptions that its code certainly raises, each once.
-    fn failures(&self) -> Vec<Failure> {
-        let runs_alone = |item: &Item| match &item.kind {
-            ItemKind::Function(function) => item.scope.is_empty() && function.params.is_empty(),
-            _ => false,
-        };
-        let items = (0..).zip(&self.module.items).filter(|(_, item)| runs_alone(item));
-        let pieces = items.map(|(index, _)| Piece::Item(index));
-        let program = (!self.module.mains.is_empty()).then_some(Piece::Program);
+    /// The exceptions that these pieces certainly raise, each once.
+    fn failures(&self, pieces: &[Piece]) -> Vec<Failure> {
         let mut found: Vec<Failure> = Vec::new();
-        for piece in program.into_iter().chain(pieces) {
-            let failure = self.run(piece, Options::default()).failure.clone();
+        for piece in pieces {
+            let failure = self.run(*piece, Options::default()).failure.clone();
             found
                 .extend(failure.filter(|failure| found.iter().all(|known| known.at != failure.at)));
         }
         found
+    }
+
+    /// The program and the functions that take nothing, as far as they have to do with kernels.
+    fn pieces_about_kernels(&self) -> Vec<Piece> {
+        let takes_nothing = |item: &Item| match &item.kind {
+            ItemKind::Function(function) => item.scope.is_empty() && function.params.is_empty(),
+            _ => false,
+        };
+        let items = (0..).zip(&self.module.items).filter(|(_, item)| takes_nothing(item));
+        let mut items: Vec<u32> = items.map(|(index, _)| index).collect();
+        let mut has_program = !self.module.mains.is_empty();
+        if jit_functions(self.sources, self.file).is_empty() {
+            let calls = calls_to_launchers(self.sources, self.file);
+            let names = self.mentions.reaching(calls.clone()).union(&calls).cloned().collect();
+            let calling = self.items_to_run(&FxHashSet::default(), &names);
+            items.retain(|index| calling.contains(index));
+            has_program &= self.module.mains.iter().any(|main| mentions_one_of(main, &names));
+        }
+        let program = has_program.then_some(Piece::Program);
+        program.into_iter().chain(items.into_iter().map(Piece::Item)).collect()
     }
 
     /// Launches of a kernel in the file's scenarios.
@@ -476,8 +492,7 @@ impl<'a> HostFile<'a> {
         names.extend(self.kernels.get(&kernel).into_iter().flatten().cloned());
         let reaches = |main: &MainBlock| {
             let holds = |range: TextRange| main.range.contains_range(range);
-            launches.iter().any(|(_, launch)| holds(launch.range))
-                || named_in(&main.body).any(|name| names.contains(name))
+            launches.iter().any(|(_, launch)| holds(launch.range)) || mentions_one_of(main, &names)
         };
         self.module.mains.iter().any(reaches)
     }
@@ -546,6 +561,11 @@ fn runs(sources: &dyn Sources, file: FileId) -> Arc<Runs> {
         Some(facts) => facts.runs.get(file, Arc::default),
         None => Arc::default(),
     }
+}
+
+/// Whether an outermost statement has one of these names in its code.
+fn mentions_one_of(main: &MainBlock, names: &FxHashSet<Name>) -> bool {
+    named_in(&main.body).any(|name| names.contains(name))
 }
 
 /// The launches of one kernel.

@@ -119,11 +119,12 @@ impl Collector<'_> {
     }
 
     /// Keeps what an outermost statement runs: what `if __name__ == "__main__":` guards, and
-    /// statements that bind or call something.
+    /// statements that bind, call or assert something.
     fn main_block(&mut self, node: Node<'_>) {
         let runs = matches!(
             node.kind(),
             Kind::ExpressionStatement
+                | Kind::AssertStatement
                 | Kind::IfStatement
                 | Kind::ForStatement
                 | Kind::TryStatement
@@ -138,6 +139,7 @@ impl Collector<'_> {
             Kind::ExpressionStatement => {
                 first != Some(Kind::String) && self.text(node).contains('(')
             }
+            Kind::AssertStatement => true,
             _ => self.text(node).contains(['(', '=']),
         };
         if !runs || !(binds || calls) {
