@@ -312,7 +312,7 @@ fn check_lowered(
         matches!(finding.code, Code::OutOfBounds | Code::Race | Code::ReadRace)
     };
     if masks && !found.iter().any(is_wrong) {
-        found.extend(executed::check(&func, spec, executor));
+        found.extend(executed::check(&func, spec, lowering, executor));
     }
     found
 }

@@ -48,7 +48,9 @@ pub use heuristics::{Passed, heuristics};
 pub use host::misuse::{Misfit, Misuse};
 pub use host::{Compared, Exception, Failure};
 pub(crate) use host::{named_dtype, torch_name};
-pub use known::{ArgFault, Caller, GridFault, KnownArg, KnownBuffer, KnownLaunch, LaunchSite};
+pub use known::{
+    ArgFault, Caller, GridFault, KnownArg, KnownBuffer, KnownLaunch, LaunchSite, Past, PastLaunch,
+};
 pub use launches::ShownLaunches;
 pub use preview::{Previewed, preview, shown_by};
 pub use tuned::{scenario_edits, scenario_variables};

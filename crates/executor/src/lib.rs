@@ -116,6 +116,8 @@ pub struct RunReport {
     pub prints: Vec<String>,
     /// Multiplications and additions of matrix products.
     pub flops: u64,
+    /// Whether it ended before its end, having done all [the work that it may](Options::work).
+    pub out_of_work: bool,
     /// Bytes of the distinct elements read, and of those written; with [`Options::trace`].
     pub touched: Option<(u64, u64)>,
     /// For each buffer the first and last byte accessed, relative to its start, `None` if it was
@@ -172,6 +174,7 @@ impl Kernel {
             findings: machine.log.finish(&self.compiled.places),
             prints: prints.into_iter().map(|(_, line)| line).collect(),
             flops,
+            out_of_work: machine.worked.load(Ordering::Relaxed),
             touched: options.trace.then(|| machine.buffers.recorded_bytes()),
             extents: machine.extents.iter().map(extent).collect(),
         })

@@ -1,10 +1,10 @@
 //! Launches that checks execute.
 
 use tile_compiler::analysis::{Execute, Fault, Trial, TrialArg};
-use tile_compiler::ir::Function;
+use tile_compiler::ir::{Function, Scalar};
 
-use crate::number::encode;
-use crate::{Arg, BufferId, Buffers, FindingKind, Kernel, Options};
+use crate::number::{decode, encode};
+use crate::{Arg, BufferId, Buffers, FindingKind, Kernel, Options, RunReport};
 
 /// The executor, for checks.
 #[derive(Debug, Clone, Copy, Default)]
@@ -12,33 +12,7 @@ pub struct Executor;
 
 impl Execute for Executor {
     fn faults(&self, func: &Function, trial: &Trial) -> Vec<Fault> {
-        // What only a GPU has is not executed.
-        let Ok(kernel) = Kernel::compile(func) else { return Vec::new() };
-        let mut buffers = Buffers::new();
-        let ids: Vec<BufferId> = trial
-            .buffers
-            .iter()
-            .map(|buffer| {
-                let size = buffer.scalar.bytes() as usize;
-                let bits = buffer.numbers.iter().map(|number| encode(buffer.scalar, *number));
-                let bytes: Vec<u8> =
-                    bits.flat_map(|bits| bits.to_le_bytes().into_iter().take(size)).collect();
-                buffers.add(&*buffer.name, buffer.scalar, &bytes)
-            })
-            .collect();
-        let arg = |arg: &TrialArg| match *arg {
-            TrialArg::Int(number) => Arg::Int(number),
-            TrialArg::Float(number) => Arg::Float(number),
-            TrialArg::Address { buffer, element } => {
-                let size = u64::from(trial.buffers[buffer].scalar.bytes());
-                Arg::Pointer(buffers.address(ids[buffer]) + element * size)
-            }
-        };
-        let args: Vec<Arg> = trial.args.iter().map(arg).collect();
-        let options = Options { sanitize: true, work: Some(trial.work), ..Options::default() };
-        let Ok(report) = kernel.launch(&mut buffers, &args, trial.grid, &options) else {
-            return Vec::new();
-        };
+        let Some(Done { report, .. }) = run(func, trial, true) else { return Vec::new() };
         let faults = report.findings.into_iter().filter_map(|finding| {
             let is_outside = match finding.kind {
                 FindingKind::OutOfBounds => true,
@@ -50,4 +24,57 @@ impl Execute for Executor {
         });
         faults.collect()
     }
+
+    fn left(&self, func: &Function, trial: &Trial) -> Option<Vec<Vec<f64>>> {
+        let done = run(func, trial, false)?;
+        let is_outside = |kind: &FindingKind| matches!(kind, FindingKind::OutOfBounds);
+        let is_whole = !done.report.out_of_work
+            && !done.report.findings.iter().any(|finding| is_outside(&finding.kind));
+        let buffers = trial.buffers.iter().zip(&done.ids);
+        let numbers = buffers.map(|(buffer, id)| numbers(buffer.scalar, &done.buffers.bytes(*id)));
+        is_whole.then(|| numbers.collect())
+    }
+}
+
+/// A launch that ended.
+struct Done {
+    buffers: Buffers,
+    ids: Vec<BufferId>,
+    report: RunReport,
+}
+
+/// Runs a launch; `None` where it needs what only a GPU has, or does not end.
+fn run(func: &Function, trial: &Trial, sanitize: bool) -> Option<Done> {
+    let kernel = Kernel::compile(func).ok()?;
+    let mut buffers = Buffers::new();
+    let added = trial.buffers.iter().map(|buffer| {
+        let size = buffer.scalar.bytes() as usize;
+        let bits = buffer.numbers.iter().map(|number| encode(buffer.scalar, *number));
+        let bytes: Vec<u8> =
+            bits.flat_map(|bits| bits.to_le_bytes().into_iter().take(size)).collect();
+        buffers.add(&*buffer.name, buffer.scalar, &bytes)
+    });
+    let ids: Vec<BufferId> = added.collect();
+    let arg = |arg: &TrialArg| match *arg {
+        TrialArg::Int(number) => Arg::Int(number),
+        TrialArg::Float(number) => Arg::Float(number),
+        TrialArg::Address { buffer, element } => {
+            let size = u64::from(trial.buffers[buffer].scalar.bytes());
+            Arg::Pointer(buffers.address(ids[buffer]) + element * size)
+        }
+    };
+    let args: Vec<Arg> = trial.args.iter().map(arg).collect();
+    let options = Options { sanitize, work: Some(trial.work), ..Options::default() };
+    let report = kernel.launch(&mut buffers, &args, trial.grid, &options).ok()?;
+    Some(Done { buffers, ids, report })
+}
+
+/// The numbers that bytes are.
+fn numbers(scalar: Scalar, bytes: &[u8]) -> Vec<f64> {
+    let number = |bytes: &[u8]| {
+        let mut bits = [0; 8];
+        bits[..bytes.len()].copy_from_slice(bytes);
+        decode(scalar, u64::from_le_bytes(bits))
+    };
+    bytes.chunks_exact(scalar.bytes() as usize).map(number).collect()
 }

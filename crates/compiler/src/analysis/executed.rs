@@ -4,6 +4,8 @@
 //! What decides nothing may be anything: it is filled with numbers that no two elements share, so that
 //! stores of different elements differ.
 
+use std::cell::OnceCell;
+
 use cranelift_entity::EntitySet;
 
 use super::flow::mask_of;
@@ -12,8 +14,11 @@ use super::roots::Roots;
 use super::written::leading_to;
 use super::{AtLaunch, Spot};
 use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::eval::Lowering;
 use crate::ir::{Elem, Function, Loc, Opcode, Scalar, Value};
 use crate::specialization::{KnownArg, KnownBuffer, KnownLaunch, Specialization};
+
+mod past;
 
 /// Launches of one specialization that are executed.
 const MAX_TRIALS: usize = 2;
@@ -28,6 +33,9 @@ const MAX_WORK: u64 = 8 << 20;
 pub trait Execute {
     /// What goes wrong in a launch, as far as its work allows to see.
     fn faults(&self, func: &Function, trial: &Trial) -> Vec<Fault>;
+
+    /// What each buffer holds after a launch; `None` where its work did not suffice, or it leaves a buffer.
+    fn left(&self, func: &Function, trial: &Trial) -> Option<Vec<Vec<f64>>>;
 }
 
 /// A launch with all that it needs.
@@ -87,6 +95,7 @@ pub struct Fault {
 pub(super) fn check(
     func: &Function,
     spec: &Specialization,
+    lowering: &Lowering<'_>,
     executor: &dyn Execute,
 ) -> Vec<(Diagnostic, AtLaunch)> {
     let is_known = |launch: &KnownLaunch| {
@@ -103,7 +112,12 @@ pub(super) fn check(
         !pointee.starts_with("fp") && !pointee.starts_with("bf")
     });
     let trials = spec.launches.iter().filter_map(|launch| {
-        let trial = trial(func, launch, &deciding)?;
+        let left = OnceCell::new();
+        let numbers = |buffer: &KnownBuffer, scalar| {
+            let find = || past::left(launch, lowering, executor);
+            buffer.numbers().or_else(|| left.get_or_init(find).numbers(buffer, scalar))
+        };
+        let trial = trial(func, launch, &deciding, &numbers)?;
         Some((launch, trial))
     });
     let mut found = Vec::new();
@@ -140,14 +154,23 @@ fn finding(
         specialization: Some(spec.to_string()),
         ..found
     }
-    .with_note("seen by executing the launch on the CPU, with the numbers that host code puts into memory")
+    .with_note(match launch.past {
+        None => "seen by executing the launch on the CPU, with the numbers that host code puts into memory",
+        Some(_) => "seen by executing the launch on the CPU, after those that put numbers into its memory",
+    })
 }
 
 /// The parameters in whose memory there are numbers that decide where a kernel reads or writes, by
 /// position; `None` where there are none, or it is not known which.
 fn deciding_params(func: &Function) -> Option<Vec<usize>> {
+    reads_leading_to(func, deciders(func)).filter(|params| !params.is_empty())
+}
+
+/// The parameters in whose memory there are numbers that lead to `ends`, by position; `None` where it is
+/// not known which.
+fn reads_leading_to(func: &Function, ends: EntitySet<Value>) -> Option<Vec<usize>> {
     let roots = Roots::of(func);
-    let leading = leading_to(func, deciders(func));
+    let leading = leading_to(func, ends);
     let mut params = Vec::new();
     for inst in func.walk() {
         let data = &func.insts[inst];
@@ -159,7 +182,7 @@ fn deciding_params(func: &Function) -> Option<Vec<usize>> {
     }
     params.sort_unstable();
     params.dedup();
-    (!params.is_empty()).then_some(params)
+    Some(params)
 }
 
 /// Values that say where memory is accessed, which branch is taken, and how long loops are.
@@ -186,8 +209,14 @@ fn deciders(func: &Function) -> EntitySet<Value> {
     found
 }
 
-/// A launch as it is executed, where enough of it is known.
-fn trial(func: &Function, launch: &KnownLaunch, deciding: &[usize]) -> Option<Trial> {
+/// A launch as it is executed, where enough of it is known: what its buffers hold that are at the
+/// positions `deciding`, which `numbers` tells.
+fn trial(
+    func: &Function,
+    launch: &KnownLaunch,
+    deciding: &[usize],
+    numbers: &dyn Fn(&KnownBuffer, Scalar) -> Option<Vec<f64>>,
+) -> Option<Trial> {
     let grid = launch.grid.filter(|_| !launch.doubtful && launch.arg_faults.is_empty())?;
     let mut trial = Trial { grid, args: Vec::new(), buffers: Vec::new(), work: MAX_WORK };
     let mut numbered: Vec<(u32, usize)> = Vec::new();
@@ -216,7 +245,7 @@ fn trial(func: &Function, launch: &KnownLaunch, deciding: &[usize]) -> Option<Tr
                     return None;
                 }
                 if deciding.contains(&position) {
-                    memory.numbers[element..].copy_from_slice(&buffer.numbers()?);
+                    memory.numbers[element..].copy_from_slice(&numbers(buffer, scalar)?);
                 }
                 TrialArg::Address { buffer: at, element: element as u64 }
             }

@@ -256,6 +256,11 @@ impl<'a> Lowering<'a> {
         self.rules.lower_as_given(self.sources, self.at, spec).function
     }
 
+    /// The same of another kernel.
+    pub(crate) fn of_other(&self, at: ItemRef, spec: &Specialization) -> Option<ir::Function> {
+        self.rules.lower_as_given(self.sources, at, spec).function
+    }
+
     /// What the kernel was lowered for, which has better guesses than `spec` where those cannot
     /// work, and what came of it.
     pub fn lower(&mut self, spec: &Specialization) -> (Specialization, LowerResult) {

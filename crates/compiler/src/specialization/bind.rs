@@ -7,19 +7,20 @@ use indexmap::IndexMap;
 
 use super::argument::value_of;
 use super::config::{Config, Configured};
-use super::discover::MAX_SPECIALIZATIONS;
+use super::discover::{MAX_SPECIALIZATIONS, bind};
+use super::flags::Flags;
 use super::guess::KernelFacts;
 use super::heuristics::computed;
 use super::host::value::{Tuner, Value};
-use super::host::{Host, ObservedLaunch, Options};
-use super::known::{ArgFault, Binding, KnownLaunch, known_launch};
+use super::host::{Earlier, Host, ObservedLaunch, Options};
+use super::known::{ArgFault, Binding, KnownLaunch, Past, PastLaunch, known_launch};
 use super::launches::ShownLaunches;
 use super::tuning::{Tuning, launched_tuning, tuning_by};
 use super::usage::{self, Usage, Use};
 use super::{ArgSpec, ConstArg, Origin, Specialization};
 use crate::hir::{Name, Param, ParamKind};
 use crate::ir::LaunchOptions;
-use crate::project::{ItemRef, Kernel, Sources, constexpr_params};
+use crate::project::{ItemRef, Kernel, Resolution, Sources, constexpr_params};
 use crate::source::FileRange;
 
 /// Binds arguments to the parameters of one kernel.
@@ -143,6 +144,15 @@ impl<'a> Binder<'a> {
     }
 
     fn of_launch(&self, origin: Origin, launch: &ObservedLaunch) -> Vec<Specialization> {
+        let mut specs = self.specialized(origin, launch);
+        if let Some(past) = past(self.sources, launch).map(Arc::new) {
+            let launches = specs.iter_mut().flat_map(|spec| &mut spec.launches);
+            launches.for_each(|launch| launch.past = Some(Arc::clone(&past)));
+        }
+        specs
+    }
+
+    fn specialized(&self, origin: Origin, launch: &ObservedLaunch) -> Vec<Specialization> {
         let mut specs = Vec::new();
         if launch.tuners.is_empty() && !self.is_untuned(launch) {
             self.specialize(origin, Some(launch), &mut specs);
@@ -477,4 +487,23 @@ fn options(launch: Option<&ObservedLaunch>, config: Option<&Config>) -> LaunchOp
         options.fp_fusion = *fusion;
     }
     options
+}
+
+/// The launches before `launch` that left what is in its memory, each for what it is compiled for; `None` where
+/// there are none, or one leaves that open.
+fn past(sources: &dyn Sources, launch: &ObservedLaunch) -> Option<Past> {
+    let before = &launch.before;
+    if before.launches.is_empty() || launch.doubtful {
+        return None;
+    }
+    let bound = |Earlier { launch, left }: &Earlier| {
+        let Value::Named(Resolution::Jit(kernel)) = launch.kernel else { return None };
+        let shown = ShownLaunches(vec![(Origin::Launch, ObservedLaunch::clone(launch))]);
+        let spec = bind(sources, kernel, &shown, &Flags::default()).into_iter().next()?;
+        let launch = spec.launches.first().filter(|_| spec.assumed.is_empty())?.clone();
+        let spec = Specialization { launches: Vec::new(), ..spec };
+        Some(PastLaunch { kernel, spec, launch, left: left.clone() })
+    };
+    let launches = before.launches.iter().map(bound).collect::<Option<_>>()?;
+    Some(Past { launches, left: before.left.clone() })
 }

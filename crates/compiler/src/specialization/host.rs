@@ -63,6 +63,7 @@ pub(super) mod operations;
 mod operators;
 mod optimizers;
 mod order;
+mod past;
 mod patterns;
 mod rebound;
 mod recast;
@@ -89,7 +90,7 @@ pub(super) use arguments::{Args as Arguments, REST};
 use autograd::{Applied, Summand};
 pub(super) use data::drawn;
 use doubt::Doubt;
-pub(super) use dtype::{SPELLINGS, is_complex, language_dtype};
+pub(super) use dtype::{SPELLINGS, is_complex, language_dtype, may_lead};
 pub(crate) use dtype::{named_dtype, torch_name};
 pub use failing::{Compared, Exception, Failure};
 use flow::Flow;
@@ -97,6 +98,8 @@ pub(super) use frame::Variables;
 use frame::{Code, Frame};
 pub(super) use launch::ObservedLaunch;
 use memory::Parts;
+use past::Past;
+pub(super) use past::{Before, Earlier};
 pub(super) use rebound::Rebound;
 pub(super) use views::{is_contiguous, is_expanded, strides};
 
@@ -178,6 +181,8 @@ pub(super) struct Host<'a> {
     comparing: u32,
     /// By allocations that host code wrote all of, what they hold since.
     filled: FxHashMap<u32, Contents>,
+    /// What launches left in memory.
+    past: Past,
     /// By kernel, which of its arguments it may write to.
     writes: FxHashMap<ItemRef, Arc<[bool]>>,
     /// Names by file that may be bound at any time.
@@ -258,6 +263,7 @@ impl<'a> Host<'a> {
             touched: FxHashSet::default(),
             comparing: 0,
             filled: FxHashMap::default(),
+            past: Past::default(),
             writes: FxHashMap::default(),
             rebound: FxHashMap::default(),
             changed: Vec::new(),

@@ -7,7 +7,7 @@ use super::contents::Contents;
 use super::host::misuse::Misuse;
 use super::host::value::{Callable, Storage, Tensor, Value};
 use super::host::{self, Host, ObservedLaunch, REST, is_complex};
-use super::{ArgSpec, Origin};
+use super::{ArgSpec, Origin, Specialization};
 use crate::hir::{ArgKind, Expr, Item, Launch, Literal, Name, Param, ParamKind};
 use crate::ir::{MAX_GRID, no_power_of_two};
 use crate::project::{
@@ -47,6 +47,30 @@ pub struct KnownLaunch {
     pub arg_faults: Vec<ArgFault>,
     /// What is known of arguments, by the names of the IR's parameters. Others are not known.
     pub args: Vec<(Name, KnownArg)>,
+    /// The launches that left what is in its memory, where that may decide what it does.
+    pub past: Option<Arc<Past>>,
+}
+
+/// Launches in order, from which it follows what memory holds that a later one is given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Past {
+    /// The launches.
+    pub launches: Vec<PastLaunch>,
+    /// By allocation which of them left it as it is.
+    pub left: Vec<(u32, usize)>,
+}
+
+/// A launch that comes before another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PastLaunch {
+    /// What it launches.
+    pub kernel: ItemRef,
+    /// What that is compiled for.
+    pub spec: Specialization,
+    /// What is known of it.
+    pub launch: KnownLaunch,
+    /// By allocation which of those before it left it as it is.
+    pub left: Vec<(u32, usize)>,
 }
 
 /// Arguments with which no kernel is launched.
@@ -277,6 +301,7 @@ impl KnownLaunch {
             grid_rank: 0,
             arg_faults: Vec::new(),
             args: Vec::new(),
+            past: None,
         }
     }
 
@@ -381,6 +406,7 @@ pub(super) fn known_launch<'a>(
             .elements()
             .map_or(usize::from(matches!(grid, Value::Int(_))), |extents| extents.len().min(3)),
         args: known,
+        past: None,
     }
 }
 

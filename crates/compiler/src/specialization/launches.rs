@@ -15,7 +15,7 @@ use super::Origin;
 use super::contents::Contents;
 use super::facts::Table;
 use super::host::value::{Tensor, Value};
-use super::host::{FUEL, Failure, Host, ObservedLaunch, Options};
+use super::host::{Before, FUEL, Failure, Host, ObservedLaunch, Options, may_lead};
 use super::known::Caller;
 use crate::hir::{Expr, Item, ItemKind, Launch, MainBlock, Module, Name};
 use crate::project::launchers::{
@@ -114,9 +114,18 @@ fn is_open(launch: &ObservedLaunch) -> bool {
     launch.args.iter().any(|(_, value)| open(value))
 }
 
-/// True when sizes, numbers or the grid of a launch are not known.
+/// True when sizes, numbers or the grid of a launch are not known, or of those that left what is in its
+/// memory.
 fn is_vague(launch: &ObservedLaunch) -> bool {
-    fn is_open(value: &Value) -> bool {
+    let Before { launches, left } = &*launch.before;
+    let mut earlier = launches.iter();
+    is_vague_after(launch, left)
+        || earlier.any(|earlier| is_vague_after(&earlier.launch, &earlier.left))
+}
+
+/// The same of one launch, where others `left` some of its memory, by allocation.
+fn is_vague_after(launch: &ObservedLaunch, left: &[(u32, usize)]) -> bool {
+    fn is_open(value: &Value, left: &[(u32, usize)]) -> bool {
         match value.plain() {
             Value::Unknown
             | Value::Collection
@@ -125,20 +134,37 @@ fn is_vague(launch: &ObservedLaunch) -> bool {
             | Value::Float(None)
             | Value::Bool(None) => true,
             Value::Tensor(tensor) => {
-                tensor.shape.as_ref().is_none_or(|shape| shape.iter().any(is_open))
-                    || tensor.dtype.as_deref().is_some_and(may_lead) && holds_nothing_known(tensor)
+                tensor
+                    .shape
+                    .as_ref()
+                    .is_none_or(|shape| shape.iter().any(|size| is_open(size, left)))
+                    || tensor.dtype.as_deref().is_some_and(may_lead)
+                        && holds_nothing_known(tensor)
+                        && !is_left(tensor, left)
             }
-            Value::Tuple(items) | Value::List(items) => items.iter().any(is_open),
+            Value::Tuple(items) | Value::List(items) => {
+                items.iter().any(|item| is_open(item, left))
+            }
             _ => false,
         }
     }
-    launch.doubtful || launch.args.iter().any(|(_, value)| is_open(value)) || is_open(&launch.grid)
+    launch.doubtful
+        || launch.args.iter().any(|(_, value)| is_open(value, left))
+        || is_open(&launch.grid, left)
 }
 
-/// Whether numbers of this type are likely to decide where a kernel reads or what it does: integers and
-/// truth values.
-fn may_lead(dtype: &str) -> bool {
-    dtype.starts_with(['i', 'u'])
+fn is_left(tensor: &Tensor, left: &[(u32, usize)]) -> bool {
+    tensor.allocation().is_some_and(|id| left.iter().any(|(known, _)| *known == id))
+}
+
+/// Whether launches before this one were given random numbers, from which may follow what is in its memory.
+fn follows_draws(launch: &ObservedLaunch) -> bool {
+    let is_random = |value: &Value| {
+        let Value::Tensor(Tensor { storage: Some(storage), .. }) = value else { return false };
+        storage.drawn.is_some() || matches!(storage.contents, Contents::Signed)
+    };
+    let mut earlier = launch.before.launches.iter();
+    earlier.any(|earlier| earlier.launch.args.iter().any(|(_, value)| is_random(value)))
 }
 
 fn holds_nothing_known(tensor: &Tensor) -> bool {
@@ -148,7 +174,10 @@ fn holds_nothing_known(tensor: &Tensor) -> bool {
 /// Adds the launches of a run that draws its random numbers where what any draw shows leaves something
 /// open.
 fn take_drawn(launches: &mut Vec<ObservedLaunch>, drawn: Vec<ObservedLaunch>) {
-    let is_open = |at| launches.iter().any(|known| known.at == at && is_vague(known));
+    let is_open = |at| {
+        let mut launches = launches.iter().filter(|known| known.at == at);
+        launches.any(|known| is_vague(known) || follows_draws(known))
+    };
     let wanted = |launch: &ObservedLaunch| {
         !is_vague(launch)
             && is_open(launch.at)
@@ -216,7 +245,8 @@ pub(super) struct Run {
 impl Run {
     /// Whether a launch of `kernel` is open as random numbers were drawn.
     fn depends_on_draws(&self, kernel: ItemRef) -> bool {
-        self.open.drawn && of_kernel(&self.launches, kernel).any(is_vague)
+        let is_open = |launch: &ObservedLaunch| is_vague(launch) || follows_draws(launch);
+        self.open.drawn && of_kernel(&self.launches, kernel).any(is_open)
     }
 
     /// Whether a launch of `kernel` is open as branches left something unknown.

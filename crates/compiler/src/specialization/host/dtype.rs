@@ -199,3 +199,9 @@ pub(super) fn element_size(dtype: &str) -> Option<i128> {
     };
     Some(bits / 8)
 }
+
+/// Whether numbers of this type are likely to decide where a kernel reads or what it does: integers and
+/// truth values.
+pub(in crate::specialization) fn may_lead(dtype: &str) -> bool {
+    dtype.starts_with(['i', 'u'])
+}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::dtype::is_float;
 use super::frame::{Code, Variables};
 use super::value::{Tuner, Value};
-use super::{Frame, Host, operators};
+use super::{Before, Frame, Host, operators};
 use crate::hir::{Arg, ExprId, Launch, Name};
 use crate::project::{self, ItemRef, Resolution, Scope, resolve_expr};
 use crate::source::{FileId, FileRange};
@@ -16,7 +16,7 @@ use crate::specialization::{Caller, LaunchSite, usage};
 pub(super) type Given = (Vec<(Option<Name>, Value)>, bool);
 
 /// A launch with the values of its arguments.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(in crate::specialization) struct ObservedLaunch {
     /// What is launched.
     pub(in crate::specialization) kernel: Value,
@@ -42,6 +42,8 @@ pub(in crate::specialization) struct ObservedLaunch {
     pub(in crate::specialization) drawn: bool,
     /// What ran and met it.
     pub(in crate::specialization) caller: Option<Caller>,
+    /// The launches that left the memory that it is given.
+    pub(in crate::specialization) before: Arc<Before>,
 }
 
 impl Host<'_> {
@@ -83,8 +85,13 @@ impl Host<'_> {
             .iter()
             .flat_map(|kernel| self.written_by(&kernel.clone().untuned().0, &args, complete))
             .collect();
-        for kernel in kernel.alternatives() {
-            let launch = self.observed((kernel, grid.clone()), (args.clone(), complete), at);
+        let kernels = kernel.alternatives().into_iter();
+        let launches = kernels
+            .map(|kernel| self.observed((kernel, grid.clone()), (args.clone(), complete), at))
+            .collect::<Vec<_>>();
+        let one = Some(&launches).filter(|launches| launches.len() == 1);
+        self.note_launch(one.and_then(|launches| launches.first()), &allocations);
+        for launch in launches {
             if !self.note_later_launch(&launch, &allocations) {
                 self.keep_launch(launch);
             }
@@ -106,6 +113,7 @@ impl Host<'_> {
         let (example, doubtful) = (Vec::new(), self.doubt.conditions > 0);
         let caller = None;
         let drawn = false;
+        let before = self.before(&args);
         ObservedLaunch {
             kernel,
             tuners,
@@ -118,6 +126,7 @@ impl Host<'_> {
             doubtful,
             drawn,
             caller,
+            before,
         }
     }
 
@@ -313,6 +322,7 @@ impl ObservedLaunch {
             && self.launches_as(other)
             && self.grid == other.grid
             && self.args == other.args
+            && self.before == other.before
     }
 }
 

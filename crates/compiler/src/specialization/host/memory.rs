@@ -102,6 +102,7 @@ impl Host<'_> {
             return;
         }
         self.written.extend(allocations);
+        self.past.forget(allocations);
         self.filled.retain(|id, _| !allocations.contains(id));
         let args = self.launches.iter_mut().flat_map(|launch| &mut launch.args);
         args.for_each(|(_, value)| value.note_writes(&|id| allocations.contains(&id)));
@@ -131,6 +132,7 @@ impl Host<'_> {
 
     /// Notes that a region of an allocation may have been written, or certainly was.
     fn note_region(&mut self, id: u32, region: Region, written: bool) {
+        self.past.forget(&[id]);
         if written {
             self.filled.remove(&id);
         }
@@ -152,6 +154,7 @@ impl Host<'_> {
     /// Notes that any part of an allocation may have been written, but not all of it.
     pub(super) fn note_memory(&mut self, id: u32) {
         self.touched.insert(id);
+        self.past.forget(&[id]);
         self.filled.remove(&id);
         self.change_launched(id, &|tensor| *tensor = std::mem::take(tensor).moved());
     }

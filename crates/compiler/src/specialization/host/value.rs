@@ -151,7 +151,7 @@ impl Tensor {
     }
 
     /// Which allocation it begins, if that is known.
-    pub(super) fn allocation(&self) -> Option<u32> {
+    pub(in crate::specialization) fn allocation(&self) -> Option<u32> {
         self.storage.as_ref()?.id
     }
 

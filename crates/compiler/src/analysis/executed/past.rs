@@ -1,0 +1,132 @@
+//! What earlier launches leave in memory, found by executing them in order.
+
+use cranelift_entity::EntitySet;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::{Execute, Trial, TrialArg, TrialBuffer, deciders, reads_leading_to, trial};
+use crate::analysis::roots::Roots;
+use crate::analysis::written::written_params;
+use crate::eval::Lowering;
+use crate::ir::{Elem, Function, Opcode, Scalar, Value};
+use crate::specialization::{Contents, KnownArg, KnownBuffer, KnownLaunch, PastLaunch};
+
+/// Elements that the operations of an earlier launch may go through; where it would be more, nothing is
+/// known of what it leaves.
+const MAX_WORK: u64 = 1 << 20;
+
+/// Memory as launches left it, by allocation.
+#[derive(Debug, Default)]
+pub(super) struct Left(FxHashMap<u32, TrialBuffer>);
+
+impl Left {
+    /// The numbers of a buffer whose elements are of this type, where all of them are known.
+    pub(super) fn numbers(&self, buffer: &KnownBuffer, scalar: Scalar) -> Option<Vec<f64>> {
+        let memory = self.0.get(&buffer.id?).filter(|memory| memory.scalar == scalar)?;
+        let numbers = memory.numbers.get(usize::try_from(buffer.before).ok()?..)?;
+        (numbers.len() as i128 == buffer.elements).then(|| numbers.to_vec())
+    }
+}
+
+/// What those before `launch` left in its memory.
+pub(super) fn left(launch: &KnownLaunch, lowering: &Lowering<'_>, executor: &dyn Execute) -> Left {
+    let Some(past) = &launch.past else { return Left::default() };
+    let mut done: Vec<Left> = Vec::new();
+    for earlier in &past.launches {
+        let given = gathered(&earlier.left, &done);
+        done.push(after(earlier, &given, lowering, executor).unwrap_or_default());
+    }
+    gathered(&past.left, &done)
+}
+
+/// The memory of each allocation, from the launch that left it.
+fn gathered(left: &[(u32, usize)], done: &[Left]) -> Left {
+    let memory = |(id, at): &(u32, usize)| Some((*id, done.get(*at)?.0.get(id)?.clone()));
+    Left(left.iter().filter_map(memory).collect())
+}
+
+/// What a launch leaves in the memory that it may write to, as far as that follows from what is known of
+/// what it is `given`.
+fn after(
+    earlier: &PastLaunch,
+    given: &Left,
+    lowering: &Lowering<'_>,
+    executor: &dyn Execute,
+) -> Option<Left> {
+    let func = lowering.of_other(earlier.kernel, &earlier.spec)?;
+    let launch = &earlier.launch;
+    let known =
+        |buffer: &KnownBuffer, scalar| buffer.numbers().or_else(|| given.numbers(buffer, scalar));
+    // Nothing follows from what nobody wrote, unless it is a mistake of that kernel.
+    let begun = |buffer: &KnownBuffer, scalar| {
+        let fresh = || Some(vec![0.0; usize::try_from(buffer.elements).ok()?]);
+        known(buffer, scalar)
+            .or_else(|| fresh().filter(|_| buffer.contents == Contents::Uninitialized))
+    };
+    let with = |numbers: &dyn Fn(&KnownBuffer, Scalar) -> Option<Vec<f64>>| -> Vec<usize> {
+        let buffers = buffers(&func, launch);
+        let with = buffers.filter(|(_, buffer, scalar)| numbers(buffer, *scalar).is_some());
+        with.map(|(position, ..)| position).collect()
+    };
+    let (known_at, begun_at) = (with(&known), with(&begun));
+    let are_known = |read: &Vec<usize>| read.iter().all(|position| known_at.contains(position));
+    reads_leading_to(&func, deciders(&func)).filter(are_known)?;
+    let trial = trial(&func, launch, &begun_at, &begun)?;
+    let numbers = executor.left(&func, &Trial { work: MAX_WORK, ..trial.clone() })?;
+    let settled = |position: &usize| {
+        let stored = reads_leading_to(&func, stored_by(&func, *position)?);
+        stored.filter(|read| are_known(read) && begun_at.contains(position))
+    };
+    let written = written_params(&func)?;
+    let is_settled = |position: &usize| settled(position).is_some();
+    let buffer_at = |position: usize| match trial.args.get(position) {
+        Some(TrialArg::Address { buffer, .. }) => Some(*buffer),
+        _ => None,
+    };
+    let open: FxHashSet<usize> = written
+        .iter()
+        .filter(|position| !is_settled(position))
+        .filter_map(|position| buffer_at(*position))
+        .collect();
+    let left = buffers(&func, launch).filter_map(|(position, buffer, scalar)| {
+        let at = buffer_at(position).filter(|at| !open.contains(at))?;
+        let name = trial.buffers[at].name.clone();
+        Some((buffer.id?, TrialBuffer { name, scalar, numbers: numbers[at].clone() }))
+    });
+    Some(Left(left.collect()))
+}
+
+/// The buffers that a launch is given, by position, with the types of their elements.
+fn buffers<'a>(
+    func: &'a Function,
+    launch: &'a KnownLaunch,
+) -> impl Iterator<Item = (usize, &'a KnownBuffer, Scalar)> {
+    let values = func.regions[func.body].args.iter();
+    let params = func.params.iter().zip(values).enumerate();
+    params.filter_map(|(position, (param, value))| {
+        let Some(Elem::Ptr(scalar)) = func.ty(*value).elem() else { return None };
+        match launch.arg(&param.name)? {
+            KnownArg::Buffer(buffer) => Some((position, buffer, scalar)),
+            _ => None,
+        }
+    })
+}
+
+/// The values that are written to the memory of the parameter at `position`; `None` where it is not known
+/// to whose memory something is written.
+fn stored_by(func: &Function, position: usize) -> Option<EntitySet<Value>> {
+    let roots = Roots::of(func);
+    let mut stored = EntitySet::with_capacity(func.values.len());
+    for inst in func.walk() {
+        let data = &func.insts[inst];
+        let values = match data.opcode {
+            Opcode::Store | Opcode::AtomicRmw => 1..2,
+            Opcode::AtomicCas => 1..3,
+            opcode if opcode.is_global_write() => return None,
+            _ => continue,
+        };
+        if roots.params(data.operand(0))?.contains(&position) {
+            stored.extend(values.map(|at| data.operand(at)));
+        }
+    }
+    Some(stored)
+}
