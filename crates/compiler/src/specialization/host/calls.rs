@@ -91,6 +91,15 @@ impl Host<'_> {
             return part;
         }
         let given_values = self.arguments(frame, args);
+        // What arguments call may have changed a collection.
+        let receiver = match (receiver, &method) {
+            (Some(Value::List(_) | Value::Dict(_) | Value::Collection), Some((object, _)))
+                if !args.is_empty() && matches!(code.body().exprs[*object], Expr::Name(_)) =>
+            {
+                Some(self.expr(frame, *object))
+            }
+            (receiver, _) => receiver,
+        };
         let place = frame.call_place(called, given);
         self.changed.clear();
         let chosen = frame.is_open(called) || given.iter().any(|arg| frame.is_open(arg.value));
@@ -166,10 +175,11 @@ impl Host<'_> {
             (Value::Named(Resolution::Triton(path)), ..)
                 if path.starts_with("testing.do_bench") =>
             {
-                match args.positional().first() {
-                    Some(function) => self.call_value(function, &[]),
-                    None => Value::Unknown,
+                if let Some(function) = args.positional().first() {
+                    self.call_value(function, &[]);
                 }
+                // Times, of which there may be several.
+                Value::Unknown
             }
             (Value::Named(Resolution::Triton(path)), ..) if &*path == CURRENT_TARGET => {
                 let target = Value::of_fact(&Fact::Target, self.sources.capability());

@@ -77,6 +77,13 @@ impl Host<'_> {
             }
             "add_argument" => {
                 if let Some((name, value)) = argument(args) {
+                    // A text is taken as one that the command line gives.
+                    let value = match (args.keyword("type"), value) {
+                        (Some(read), text @ Value::Str(_)) => {
+                            self.call_value(read, &[(None, text)])
+                        }
+                        (_, value) => value,
+                    };
                     self.set_attribute(object, &name, value);
                 }
                 Value::Unknown
