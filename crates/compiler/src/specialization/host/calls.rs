@@ -581,7 +581,11 @@ impl Host<'_> {
                         let drawn = drawn::mapped(name, tensor, args);
                         let result =
                             if drawn.is_some() { drawn::noted(result, drawn) } else { result };
-                        (drawn::integers(name, tensor, args).unwrap_or_default(), result)
+                        let numbers = match name == "contiguous" && views::is_new_copy(tensor) {
+                            true => Contents::Uninitialized,
+                            false => drawn::integers(name, tensor, args).unwrap_or_default(),
+                        };
+                        (numbers, result)
                     }
                     _ => (Contents::Unknown, result),
                 };

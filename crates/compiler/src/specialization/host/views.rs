@@ -177,6 +177,13 @@ pub(in crate::specialization) fn is_expanded(tensor: &Tensor) -> bool {
     axes.into_iter().any(is_one)
 }
 
+/// Whether what lies in memory in another order than its positions are is copied to be in order, and is
+/// what nobody wrote.
+pub(super) fn is_new_copy(tensor: &Tensor) -> bool {
+    let is_new = |storage: &Storage| storage.contents == Contents::Uninitialized;
+    is_contiguous(tensor) == Some(false) && tensor.storage.as_deref().is_some_and(is_new)
+}
+
 /// The same memory looked at as elements of another type, of which each row holds more or fewer.
 pub(super) fn reinterpreted(tensor: &Tensor, dtype: &Arc<str>) -> Option<Tensor> {
     let (from, to) = (element_size(tensor.dtype.as_deref()?)?, element_size(dtype)?);
