@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::Origin;
 use super::contents::Contents;
 use super::facts::Table;
-use super::host::value::{Tensor, Value};
+use super::host::value::{Storage, Tensor, Value};
 use super::host::{Before, FUEL, Failure, Host, ObservedLaunch, Options, may_lead};
 use super::known::Caller;
 use crate::hir::{Expr, Item, ItemKind, Launch, MainBlock, Module, Name};
@@ -157,14 +157,20 @@ fn is_left(tensor: &Tensor, left: &[(u32, usize)]) -> bool {
     tensor.allocation().is_some_and(|id| left.iter().any(|(known, _)| *known == id))
 }
 
-/// Whether launches before this one were given random numbers, from which may follow what is in its memory.
-fn follows_draws(launch: &ObservedLaunch) -> bool {
-    let is_random = |value: &Value| {
-        let Value::Tensor(Tensor { storage: Some(storage), .. }) = value else { return false };
-        storage.drawn.is_some() || matches!(storage.contents, Contents::Signed)
+/// Whether one draw of random numbers may tell more of a launch: something is not known, of its own memory or
+/// of what launches before it were given, or only of parts.
+fn is_told_by_draws(launch: &ObservedLaunch) -> bool {
+    let storage = |value: &Value| match value {
+        Value::Tensor(tensor) => tensor.storage.clone(),
+        _ => None,
     };
-    let mut earlier = launch.before.launches.iter();
-    earlier.any(|earlier| earlier.launch.args.iter().any(|(_, value)| is_random(value)))
+    let is_random =
+        |storage: &Storage| storage.drawn.is_some() || matches!(storage.contents, Contents::Signed);
+    let is_partial = |storage: &Storage| matches!(storage.contents, Contents::Except { .. });
+    let mut earlier = launch.before.launches.iter().flat_map(|earlier| &earlier.launch.args);
+    is_vague(launch)
+        || launch.args.iter().any(|(_, value)| storage(value).is_some_and(|it| is_partial(&it)))
+        || earlier.any(|(_, value)| storage(value).is_some_and(|it| is_random(&it)))
 }
 
 fn holds_nothing_known(tensor: &Tensor) -> bool {
@@ -176,7 +182,7 @@ fn holds_nothing_known(tensor: &Tensor) -> bool {
 fn take_drawn(launches: &mut Vec<ObservedLaunch>, drawn: Vec<ObservedLaunch>) {
     let is_open = |at| {
         let mut launches = launches.iter().filter(|known| known.at == at);
-        launches.any(|known| is_vague(known) || follows_draws(known))
+        launches.any(is_told_by_draws)
     };
     let wanted = |launch: &ObservedLaunch| {
         !is_vague(launch)
@@ -245,8 +251,7 @@ pub(super) struct Run {
 impl Run {
     /// Whether a launch of `kernel` is open as random numbers were drawn.
     fn depends_on_draws(&self, kernel: ItemRef) -> bool {
-        let is_open = |launch: &ObservedLaunch| is_vague(launch) || follows_draws(launch);
-        self.open.drawn && of_kernel(&self.launches, kernel).any(is_open)
+        self.open.drawn && of_kernel(&self.launches, kernel).any(is_told_by_draws)
     }
 
     /// Whether a launch of `kernel` is open as branches left something unknown.

@@ -377,10 +377,7 @@ pub(super) fn item(tensor: &Tensor, index: Option<i128>) -> Tensor {
         shape: rest(tensor.shape.clone()),
         strides: rest(strides(tensor)),
         storage: index.zip(strides(tensor)).and_then(|(index, strides)| {
-            let at = match tensor.shape.as_ref()?.first()? {
-                Value::Int(Some(size)) if index < 0 => index + size,
-                _ => index,
-            };
+            let at = from_start(index, tensor.shape.as_ref()?.first()?)?;
             behind(tensor, times(at, strides.first()?))
         }),
         on_gpu: tensor.on_gpu,
@@ -523,6 +520,16 @@ impl Bound {
     }
 }
 
+/// The position from the start of an axis of this size that a number means: a negative one counts from
+/// its end.
+fn from_start(at: i128, size: &Value) -> Option<i128> {
+    match size {
+        _ if at >= 0 => Some(at),
+        Value::Int(Some(size)) => Some(at + size),
+        _ => None,
+    }
+}
+
 /// `tensor[lower:upper]` of known bounds.
 pub(super) fn slice(
     tensor: &Tensor,
@@ -545,8 +552,8 @@ pub(super) fn parts(tensor: &Tensor, parts: &[Part]) -> Option<Tensor> {
     for part in parts {
         match part {
             Part::At(at) => {
-                let (_, step) = axes.next()?;
-                offset = further(offset, *at, &step);
+                let (size, step) = axes.next()?;
+                offset = further(offset, at.and_then(|at| from_start(at, &size)), &step);
             }
             Part::Slice(lower, upper) => {
                 let (size, step) = axes.next()?;
