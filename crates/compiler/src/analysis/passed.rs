@@ -44,6 +44,10 @@ pub(super) fn check(
                 let message = format!("`{param}` is an extent of tiles, but is given a tensor");
                 (Code::ArgumentType, message, passed(param))
             }
+            ArgFault::TensorNumber(param) => {
+                let message = format!("`{param}` is a compile-time number, but is given a tensor");
+                (Code::ArgumentType, message, passed(param))
+            }
             ArgFault::Elements(param, dtype) => {
                 let message = format!(
                     "`{param}` is given a tensor of `torch.{dtype}`, for which Triton has no type"

@@ -354,10 +354,15 @@ impl<'a> Binder<'a> {
             (name, &bound.spec, value)
         });
         let missing = self.missing(launch, bound);
-        let params = self.kernel.function.params.iter().zip(self.uses.iter());
-        let extents = params.filter(|(_, uses)| uses.extent).map(|(param, _)| &param.name);
-        let (kernel, constexpr, extents) = (self.kernel, &*self.constexpr, extents.collect());
-        let binding = Binding { kernel, missing, constexpr, extents };
+        let (kernel, constexpr) = (self.kernel, &*self.constexpr);
+        let used = |is_so: fn(&Use) -> bool| {
+            let params = kernel.function.params.iter().zip(self.uses.iter());
+            params.filter(move |(_, uses)| is_so(uses)).map(|(param, _)| &param.name)
+        };
+        let extents = used(|uses| uses.extent).collect();
+        let numbers = used(|uses| uses.required || uses.integral);
+        let numbers = numbers.filter(|name| constexpr.contains(name)).collect();
+        let binding = Binding { kernel, missing, constexpr, extents, numbers };
         known_launch(self.sources, origin, launch, args, meta, &binding)
     }
 

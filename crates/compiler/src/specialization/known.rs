@@ -90,6 +90,8 @@ pub enum ArgFault {
     Untyped(Name, &'static str),
     /// A parameter that is an extent of tiles gets a tensor.
     TensorExtent(Name),
+    /// A parameter that is a number at compile time gets a tensor.
+    TensorNumber(Name),
     /// A parameter gets a tensor of elements that Triton has no type for.
     Elements(Name, Arc<str>),
     /// A parameter gets what a tensor or a tuple does not have.
@@ -364,6 +366,8 @@ pub(super) struct Binding<'k> {
     pub(super) constexpr: &'k [Name],
     /// Those that are extents of tiles.
     pub(super) extents: Vec<&'k Name>,
+    /// Those that are numbers at compile time.
+    pub(super) numbers: Vec<&'k Name>,
 }
 
 /// What `launch` shows. `args` are its arguments as bound to parameters; `meta` is what a grid
@@ -446,6 +450,9 @@ fn arg_faults(
     faults.extend(named.filter_map(|(param, value)| match value {
         Value::Tensor(_) if binding.extents.contains(&&param.name) => {
             Some(ArgFault::TensorExtent(param.name.clone()))
+        }
+        Value::Tensor(_) if binding.numbers.contains(&&param.name) => {
+            Some(ArgFault::TensorNumber(param.name.clone()))
         }
         Value::Tensor(Tensor { dtype: Some(dtype), .. })
             if is_complex(dtype) && !binding.constexpr.contains(&param.name) =>
