@@ -10,10 +10,33 @@ use crate::builtins::{
     TORCH_NN, TORCH_VERSION, TRITON,
 };
 use crate::diagnostic::{Code, Diagnostic, TextEdit, suggest};
-use crate::hir::{Expr, ExprId, ItemKind, Name, PYTHON_NAMES, statements};
+use crate::hir::{Body, Expr, ExprId, ItemKind, Name, PYTHON_NAMES, statements};
 use crate::project::{self, Decorator, ItemRef, Resolution, Scope};
 use crate::source::{FileId, FileRange, TextRange};
 use crate::specialization::named_dtype;
+
+/// Steps from a name to a call of PyTorch that its value is made of.
+const MAX_STEPS: u32 = 8;
+
+/// Methods of tensors that give tensors.
+const KEEPING: &[&str] = &[
+    "bfloat16",
+    "clone",
+    "contiguous",
+    "cuda",
+    "detach",
+    "flatten",
+    "float",
+    "half",
+    "int",
+    "long",
+    "reshape",
+    "requires_grad_",
+    "t",
+    "to",
+    "transpose",
+    "view",
+];
 
 impl Evaluator<'_> {
     /// The value of a name.
@@ -488,17 +511,39 @@ impl Evaluator<'_> {
     /// something else that is the host's.
     fn is_host_object(&self, at: ItemRef) -> bool {
         let Some(constant) = project::constant(self.project, at) else { return false };
-        let (Some(item), body) = (project::item(self.project, at), &constant.body) else {
-            return false;
-        };
-        match &body.exprs[constant.value] {
-            Expr::Dict(_) => true,
-            Expr::Call { callee, .. } => {
-                let scope = Scope { file: at.file, path: &item.scope };
-                matches!(project::resolve_expr(self.project, scope, body, *callee),
-                    Resolution::External(path)
-                        if matches!(path.as_slice(), [torch, _] if &**torch == TORCH))
-            }
+        matches!(constant.body.exprs[constant.value], Expr::Dict(_))
+            || self.is_made_by_torch(at, MAX_STEPS)
+    }
+
+    /// Whether a module binds a name to what PyTorch makes, or makes of that by operators, positions and
+    /// methods that give tensors.
+    fn is_made_by_torch(&self, at: ItemRef, steps: u32) -> bool {
+        let Some(constant) = project::constant(self.project, at) else { return false };
+        let Some(item) = project::item(self.project, at) else { return false };
+        let scope = Scope { file: at.file, path: &item.scope };
+        self.makes_tensor(scope, &constant.body, constant.value, steps)
+    }
+
+    fn makes_tensor(&self, scope: Scope<'_>, body: &Body, id: ExprId, steps: u32) -> bool {
+        let Some(steps) = steps.checked_sub(1) else { return false };
+        let is_made = |id: ExprId| self.makes_tensor(scope, body, id, steps);
+        let meaning = |id: ExprId| project::resolve_expr(self.project, scope, body, id);
+        match &body.exprs[id] {
+            Expr::Name(_) => match meaning(id) {
+                Resolution::Constant(at) => self.is_made_by_torch(at, steps),
+                _ => false,
+            },
+            Expr::Binary { lhs, rhs, .. } => is_made(*lhs) || is_made(*rhs),
+            Expr::Subscript { value, .. } => is_made(*value),
+            Expr::Call { callee, .. } => match (&body.exprs[*callee], meaning(*callee)) {
+                (_, Resolution::External(path)) => {
+                    matches!(path.as_slice(), [torch, _] if &**torch == TORCH)
+                }
+                (Expr::Attribute { value, attr }, _) => {
+                    KEEPING.contains(&&**attr) && is_made(*value)
+                }
+                _ => false,
+            },
             _ => false,
         }
     }
@@ -597,7 +642,7 @@ pub(super) fn function_ref(
 }
 
 /// True for `triton.jit(..., noinline=True)`.
-fn is_noinline(body: &crate::hir::Body, decorator: ExprId) -> bool {
+fn is_noinline(body: &Body, decorator: ExprId) -> bool {
     let Expr::Call { args, .. } = &body.exprs[decorator] else { return false };
     args.iter().any(|arg| {
         matches!(&arg.kind, crate::hir::ArgKind::Keyword(name) if &**name == "noinline")
