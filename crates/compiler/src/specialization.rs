@@ -46,10 +46,11 @@ pub use facts::Facts;
 pub use flags::{Flags, parse_value};
 pub use heuristics::{Passed, heuristics};
 pub use host::misuse::{Misfit, Misuse};
-pub use host::{Compared, Exception, Failure};
+pub use host::{Compared, Exception, Failure, Making};
 pub(crate) use host::{named_dtype, torch_name};
 pub use known::{
-    ArgFault, Caller, GridFault, KnownArg, KnownBuffer, KnownLaunch, LaunchSite, Past, PastLaunch,
+    ArgFault, Caller, GridFault, Happened, KnownArg, KnownBuffer, KnownLaunch, LaunchSite, Past,
+    PastLaunch, PastStep,
 };
 pub use launches::ShownLaunches;
 pub use preview::{Previewed, preview, shown_by};

@@ -12,8 +12,10 @@ use super::flags::Flags;
 use super::guess::KernelFacts;
 use super::heuristics::computed;
 use super::host::value::{Tuner, Value};
-use super::host::{Earlier, Host, ObservedLaunch, Options};
-use super::known::{ArgFault, Binding, KnownLaunch, Past, PastLaunch, known_launch};
+use super::host::{Earlier, Host, ObservedLaunch, Options, Step};
+use super::known::{
+    ArgFault, Binding, Happened, KnownLaunch, Past, PastLaunch, PastStep, known_launch,
+};
 use super::launches::ShownLaunches;
 use super::tuning::{Tuning, launched_tuning, tuning_by};
 use super::usage::{self, Usage, Use};
@@ -494,21 +496,29 @@ fn options(launch: Option<&ObservedLaunch>, config: Option<&Config>) -> LaunchOp
     options
 }
 
-/// The launches before `launch` that left what is in its memory, each for what it is compiled for; `None` where
-/// there are none, or one leaves that open.
+/// What left what is in the memory of `launch`; `None` where nothing did, or it is not known what a launch
+/// among it is compiled for.
 fn past(sources: &dyn Sources, launch: &ObservedLaunch) -> Option<Past> {
     let before = &launch.before;
-    if before.launches.is_empty() || launch.doubtful {
+    if before.steps.is_empty() || launch.doubtful {
         return None;
     }
-    let bound = |Earlier { launch, left }: &Earlier| {
-        let Value::Named(Resolution::Jit(kernel)) = launch.kernel else { return None };
-        let shown = ShownLaunches(vec![(Origin::Launch, ObservedLaunch::clone(launch))]);
-        let spec = bind(sources, kernel, &shown, &Flags::default()).into_iter().next()?;
-        let launch = spec.launches.first().filter(|_| spec.assumed.is_empty())?.clone();
-        let spec = Specialization { launches: Vec::new(), ..spec };
-        Some(PastLaunch { kernel, spec, launch, left: left.clone() })
+    let bound = |Earlier { step, left }: &Earlier| {
+        let what = match step {
+            Step::Launch(launch) => Happened::Launch(Box::new(past_launch(sources, launch)?)),
+            Step::Made(making) => Happened::Made(Arc::clone(making)),
+        };
+        Some(PastStep { what, left: left.clone() })
     };
-    let launches = before.launches.iter().map(bound).collect::<Option<_>>()?;
-    Some(Past { launches, left: before.left.clone() })
+    let steps = before.steps.iter().map(bound).collect::<Option<_>>()?;
+    Some(Past { steps, left: before.left.clone() })
+}
+
+/// A launch with what its kernel is compiled for.
+fn past_launch(sources: &dyn Sources, launch: &ObservedLaunch) -> Option<PastLaunch> {
+    let Value::Named(Resolution::Jit(kernel)) = launch.kernel else { return None };
+    let shown = ShownLaunches(vec![(Origin::Launch, launch.clone())]);
+    let spec = bind(sources, kernel, &shown, &Flags::default()).into_iter().next()?;
+    let launch = spec.launches.first().filter(|_| spec.assumed.is_empty())?.clone();
+    Some(PastLaunch { kernel, spec: Specialization { launches: Vec::new(), ..spec }, launch })
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::contents::Contents;
 use super::host::misuse::Misuse;
 use super::host::value::{Callable, Storage, Tensor, Value};
-use super::host::{self, Host, ObservedLaunch, REST, is_complex};
+use super::host::{self, Host, Making, ObservedLaunch, REST, is_complex};
 use super::{ArgSpec, Origin, Specialization};
 use crate::hir::{ArgKind, Expr, Item, Launch, Literal, Name, Param, ParamKind};
 use crate::ir::{MAX_GRID, no_power_of_two};
@@ -51,13 +51,31 @@ pub struct KnownLaunch {
     pub past: Option<Arc<Past>>,
 }
 
-/// Launches in order, from which it follows what memory holds that a later one is given.
+/// Steps in order, from which it follows what memory holds that a launch is given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Past {
-    /// The launches.
-    pub launches: Vec<PastLaunch>,
+    /// The steps.
+    pub steps: Vec<PastStep>,
     /// By allocation which of them left it as it is.
     pub left: Vec<(u32, usize)>,
+}
+
+/// Something that left memory as a launch finds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PastStep {
+    /// What it is.
+    pub what: Happened,
+    /// By allocation which of those before left it as it is.
+    pub left: Vec<(u32, usize)>,
+}
+
+/// What leaves something in memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Happened {
+    /// A launch.
+    Launch(Box<PastLaunch>),
+    /// Host code made tensors.
+    Made(Arc<Making>),
 }
 
 /// A launch that comes before another.
@@ -69,8 +87,6 @@ pub struct PastLaunch {
     pub spec: Specialization,
     /// What is known of it.
     pub launch: KnownLaunch,
-    /// By allocation which of those before it left it as it is.
-    pub left: Vec<(u32, usize)>,
 }
 
 /// Arguments with which no kernel is launched.

@@ -15,7 +15,7 @@ use super::Origin;
 use super::contents::Contents;
 use super::facts::Table;
 use super::host::value::{Storage, Tensor, Value};
-use super::host::{Before, FUEL, Failure, Host, ObservedLaunch, Options, may_lead};
+use super::host::{FUEL, Failure, Host, ObservedLaunch, Options, may_lead};
 use super::known::Caller;
 use crate::hir::{Expr, Item, ItemKind, Launch, MainBlock, Module, Name};
 use crate::project::launchers::{
@@ -117,10 +117,9 @@ fn is_open(launch: &ObservedLaunch) -> bool {
 /// True when sizes, numbers or the grid of a launch are not known, or of those that left what is in its
 /// memory.
 fn is_vague(launch: &ObservedLaunch) -> bool {
-    let Before { launches, left } = &*launch.before;
-    let mut earlier = launches.iter();
-    is_vague_after(launch, left)
-        || earlier.any(|earlier| is_vague_after(&earlier.launch, &earlier.left))
+    let before = &launch.before;
+    is_vague_after(launch, &before.left)
+        || before.launches().any(|(launch, left)| is_vague_after(launch, left))
 }
 
 /// The same of one launch, where others `left` some of its memory, by allocation.
@@ -167,7 +166,7 @@ fn is_told_by_draws(launch: &ObservedLaunch) -> bool {
     let is_random =
         |storage: &Storage| storage.drawn.is_some() || matches!(storage.contents, Contents::Signed);
     let is_partial = |storage: &Storage| matches!(storage.contents, Contents::Except { .. });
-    let mut earlier = launch.before.launches.iter().flat_map(|earlier| &earlier.launch.args);
+    let mut earlier = launch.before.launches().flat_map(|(launch, _)| &launch.args);
     is_vague(launch)
         || launch.args.iter().any(|(_, value)| storage(value).is_some_and(|it| is_partial(&it)))
         || earlier.any(|(_, value)| storage(value).is_some_and(|it| is_random(&it)))

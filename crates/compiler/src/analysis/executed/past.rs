@@ -7,8 +7,11 @@ use super::{Execute, Trial, TrialArg, TrialBuffer, deciders, reads_leading_to, t
 use crate::analysis::roots::Roots;
 use crate::analysis::written::written_params;
 use crate::eval::Lowering;
+use crate::eval::dtype::DType;
 use crate::ir::{Elem, Function, Opcode, Scalar, Value};
-use crate::specialization::{Contents, KnownArg, KnownBuffer, KnownLaunch, PastLaunch};
+use crate::specialization::{
+    Contents, Happened, KnownArg, KnownBuffer, KnownLaunch, Making, PastLaunch, PastStep,
+};
 
 /// Elements that the operations of an earlier launch may go through; where it would be more, nothing is
 /// known of what it leaves.
@@ -31,11 +34,25 @@ impl Left {
 pub(super) fn left(launch: &KnownLaunch, lowering: &Lowering<'_>, executor: &dyn Execute) -> Left {
     let Some(past) = &launch.past else { return Left::default() };
     let mut done: Vec<Left> = Vec::new();
-    for earlier in &past.launches {
-        let given = gathered(&earlier.left, &done);
-        done.push(after(earlier, &given, lowering, executor).unwrap_or_default());
+    for PastStep { what, left } in &past.steps {
+        let given = gathered(left, &done);
+        let left = match what {
+            Happened::Launch(earlier) => after(earlier, &given, lowering, executor),
+            Happened::Made(making) => made(making, &given),
+        };
+        done.push(left.unwrap_or_default());
     }
     gathered(&past.left, &done)
+}
+
+/// What host code makes of what it is `given`.
+fn made(making: &Making, given: &Left) -> Option<Left> {
+    let numbers = |id| Some(given.0.get(&id)?.numbers.clone());
+    let made = making.made(&numbers)?.into_iter().map(|(id, dtype, numbers)| {
+        let (name, scalar) = (String::new(), DType::from_signature(&dtype)?.scalar()?);
+        Some((id, TrialBuffer { name, scalar, numbers }))
+    });
+    Some(Left(made.collect::<Option<_>>()?))
 }
 
 /// The memory of each allocation, from the launch that left it.

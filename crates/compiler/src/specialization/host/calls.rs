@@ -12,7 +12,8 @@ use super::scenario::scenario_reduction;
 use super::tensor;
 use super::value::{Callable, Tensor, Value};
 use super::{
-    Frame, Host, arrays, collections, data, drawn, launch, made, operators, rebound, sets, views,
+    Frame, Host, Maker, arrays, collections, data, drawn, launch, made, operators, rebound, sets,
+    views,
 };
 use crate::builtins::TORCH;
 use crate::hir::{Arg, ArgKind, Body, CompareOp, Expr, ExprId, Name};
@@ -315,7 +316,9 @@ impl Host<'_> {
                 };
                 match &path[..] {
                     [torch, .., name] if **torch == *TORCH => {
-                        self.note_path(name, values.iter().map(|(_, value)| value), made)
+                        let sources = values.iter().map(|(_, value)| value);
+                        let made = self.note_path(name, sources, made);
+                        self.note_made(Maker::Torch(path), &values, made)
                     }
                     _ => made,
                 }
@@ -603,7 +606,9 @@ impl Host<'_> {
                     (Contents::Unknown, Some(kept)) => self.allocate(result, kept),
                     (known, _) => self.allocate(result, known),
                 };
-                self.note_path(name, sources(), made)
+                let made = self.note_path(name, sources(), made);
+                let given = [(None, receiver.clone())].into_iter().chain(args.0.iter().cloned());
+                self.note_made(Maker::Method(name.into()), &given.collect::<Vec<_>>(), made)
             }
         }
     }

@@ -257,7 +257,7 @@ fn in_memory(tensor: &Tensor, data: &Data) -> Option<Contents> {
 }
 
 /// What memory of this type holds.
-fn contents(dtype: &str, numbers: Vec<f64>) -> Contents {
+pub(super) fn contents(dtype: &str, numbers: Vec<f64>) -> Contents {
     match is_float(dtype) {
         true => Contents::Floats(numbers.into_iter().map(f64::to_bits).collect()),
         false => Contents::listed(numbers.into_iter().map(|number| number as i128).collect()),

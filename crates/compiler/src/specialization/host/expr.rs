@@ -3,7 +3,7 @@
 use super::operators::{self, compare, truth};
 use super::value::{Callable, Parameter, Value};
 use super::views::{self, Part};
-use super::{Frame, Host, MAX_DEPTH, collections, data, sets};
+use super::{Frame, Host, MAX_DEPTH, Maker, collections, data, sets};
 use crate::hir::{
     BinaryOp, Body, CompareOp, Expr, ExprId, FStringPart, LambdaParam, Literal, UnaryOp,
 };
@@ -62,7 +62,8 @@ impl Host<'_> {
                         Contents::Unknown => {
                             let value = data::noted(value, data::binary(*op, &lhs, &rhs));
                             let value = self.allocate_known(value);
-                            self.note_sums(*op, (&lhs, &rhs), value)
+                            let value = self.note_sums(*op, (&lhs, &rhs), value);
+                            self.note_made(Maker::Binary(*op), &[(None, lhs), (None, rhs)], value)
                         }
                         contents => self.allocate(value, contents),
                     },

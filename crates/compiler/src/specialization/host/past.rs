@@ -1,44 +1,68 @@
-//! Which launches left memory as it is: what it holds follows from running them in order.
+//! Which launches left memory as it is, and what host code made of that: what it holds follows from running
+//! them in order.
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::arguments::Args;
 use super::launch::ObservedLaunch;
-use super::value::Value;
-use super::{Host, may_lead};
-use crate::hir::Name;
+use super::value::{Tensor, Value};
+use super::{Host, data, may_lead};
+use crate::hir::{BinaryOp, Name};
 use crate::project::Resolution;
+use crate::specialization::contents::Contents;
 
-/// Launches of one run that are kept; what later ones leave is not known.
-const MAX_LAUNCHES: usize = 24;
+/// Steps of one run that are kept; what later ones leave is not known.
+const MAX_STEPS: usize = 32;
 
-/// By allocation the launch that left it as it is, by its position among others.
-type Left = Vec<(u32, usize)>;
+/// By allocation the step that left it as it is, by its position among others.
+pub(in crate::specialization) type Left = Vec<(u32, usize)>;
 
-/// A launch that was met before, with what left the memory that it was given.
+/// Something that left memory as it is.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::specialization) enum Step {
+    /// A launch, without what was before it.
+    Launch(Arc<ObservedLaunch>),
+    /// Host code made tensors.
+    Made(Arc<Making>),
+}
+
+/// A step with what left the memory that it was given.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::specialization) struct Earlier {
-    /// The launch, without what was before.
-    pub(in crate::specialization) launch: Arc<ObservedLaunch>,
+    /// The step.
+    pub(in crate::specialization) step: Step,
     /// By which of those before.
     pub(in crate::specialization) left: Left,
 }
 
-/// The launches from which it follows what memory holds that a launch is given, in order.
+/// The steps from which it follows what memory holds that a launch is given, in order.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(in crate::specialization) struct Before {
-    /// The launches.
-    pub(in crate::specialization) launches: Vec<Earlier>,
+    /// The steps.
+    pub(in crate::specialization) steps: Vec<Earlier>,
     /// By which of them.
     pub(in crate::specialization) left: Left,
 }
 
-/// The launches met so far.
+impl Before {
+    /// The launches among the steps, each with what left its memory.
+    pub(in crate::specialization) fn launches(
+        &self,
+    ) -> impl Iterator<Item = (&ObservedLaunch, &Left)> {
+        self.steps.iter().filter_map(|earlier| match &earlier.step {
+            Step::Launch(launch) => Some((&**launch, &earlier.left)),
+            Step::Made(_) => None,
+        })
+    }
+}
+
+/// The steps met so far: launches, and what host code makes of what they leave.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Past {
-    launches: Vec<Earlier>,
-    /// By allocation the launch that wrote to it last, if nothing else may have since.
+    steps: Vec<Earlier>,
+    /// By allocation the step that wrote to it last, if nothing else may have since.
     left: FxHashMap<u32, usize>,
 }
 
@@ -50,16 +74,20 @@ impl Past {
         });
     }
 
-    /// Notes a launch that certainly happens, and writes to no others than these allocations.
-    fn push(&mut self, launch: &ObservedLaunch, allocations: &[u32]) {
-        if self.launches.len() == MAX_LAUNCHES {
+    /// Notes a step that certainly happens, is given `args`, and writes to no others than these allocations.
+    fn push(&mut self, step: Step, args: &[(Option<Name>, Value)], allocations: &[u32]) {
+        if self.steps.len() == MAX_STEPS {
             return self.forget(allocations);
         }
-        let left = self.left_of(&launch.args);
-        let launch = ObservedLaunch { before: Arc::default(), ..launch.clone() };
-        self.launches.push(Earlier { launch: Arc::new(launch), left });
-        let at = self.launches.len() - 1;
+        let left = self.left_of(args);
+        self.steps.push(Earlier { step, left });
+        let at = self.steps.len() - 1;
         self.left.extend(allocations.iter().map(|id| (*id, at)));
+    }
+
+    /// Whether a step left what one of these holds.
+    fn leads_to(&self, args: &[(Option<Name>, Value)]) -> bool {
+        !self.left.is_empty() && !self.left_of(args).is_empty()
     }
 
     fn left_of(&self, args: &[(Option<Name>, Value)]) -> Left {
@@ -67,8 +95,8 @@ impl Past {
         ids.filter_map(|id| Some((id, *self.left.get(&id)?))).collect()
     }
 
-    /// What was before a launch with these arguments, if launches left memory that may decide what a
-    /// kernel does.
+    /// What was before a launch with these arguments, if steps left memory that may decide what a kernel
+    /// does.
     fn before(&self, args: &[(Option<Name>, Value)]) -> Before {
         let leads = |(_, value): &(Option<Name>, Value)| {
             let Value::Tensor(tensor) = value else { return false };
@@ -84,7 +112,7 @@ impl Past {
         while let Some(at) = pending.pop() {
             if !wanted.contains(&at) {
                 wanted.push(at);
-                pending.extend(self.launches[at].left.iter().map(|(_, at)| *at));
+                pending.extend(self.steps[at].left.iter().map(|(_, at)| *at));
             }
         }
         wanted.sort_unstable();
@@ -92,12 +120,160 @@ impl Past {
             let place = |at: &usize| wanted.binary_search(at).ok();
             left.iter().filter_map(|(id, at)| Some((*id, place(at)?))).collect()
         };
-        let launches = wanted.iter().map(|at| {
-            let Earlier { launch, left } = &self.launches[*at];
-            Earlier { launch: Arc::clone(launch), left: numbered(left) }
+        let steps = wanted.iter().map(|at| {
+            let Earlier { step, left } = &self.steps[*at];
+            Earlier { step: step.clone(), left: numbered(left) }
         });
-        Before { left: numbered(&left), launches: launches.collect() }
+        Before { left: numbered(&left), steps: steps.collect() }
     }
+}
+
+/// What makes tensors of others.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::specialization) enum Maker {
+    /// A method of the first argument.
+    Method(Name),
+    /// A function of PyTorch.
+    Torch(Vec<Name>),
+    /// An operator.
+    Binary(BinaryOp),
+}
+
+/// Methods and functions whose results are in memory of their own, whatever they are given.
+const MAKING: &[&str] = &[
+    "add",
+    "amax",
+    "amin",
+    "argmax",
+    "argmin",
+    "argsort",
+    "bincount",
+    "cat",
+    "clamp",
+    "clone",
+    "concat",
+    "cumsum",
+    "diff",
+    "div",
+    "eq",
+    "floor_divide",
+    "flip",
+    "gather",
+    "ge",
+    "gt",
+    "index_select",
+    "le",
+    "lt",
+    "max",
+    "min",
+    "mul",
+    "ne",
+    "remainder",
+    "roll",
+    "searchsorted",
+    "sort",
+    "stack",
+    "sub",
+    "sum",
+    "topk",
+    "where",
+];
+
+/// Methods whose results are in such memory where they are of another type.
+const CASTING: &[&str] = &["bool", "double", "float", "half", "int", "long", "short", "to", "type"];
+
+impl Maker {
+    fn makes_new(&self) -> bool {
+        match self {
+            Maker::Method(name) => MAKING.contains(&&**name) || CASTING.contains(&&**name),
+            Maker::Torch(path) => path.last().is_some_and(|name| MAKING.contains(&&**name)),
+            Maker::Binary(_) => true,
+        }
+    }
+
+    /// What it makes of these, where all their numbers are known.
+    fn make(&self, args: &[(Option<Name>, Value)]) -> Option<data::Made> {
+        match (self, args) {
+            (Maker::Method(name), [(None, Value::Tensor(tensor)), rest @ ..]) => {
+                data::of_method(name, tensor, &Args(rest), data::Ties::InOrder)
+            }
+            (Maker::Torch(path), args) => data::by_torch(path, &Args(args), data::Ties::InOrder),
+            (Maker::Binary(op), [(_, left), (_, right)]) => {
+                data::binary(*op, left, right).map(Into::into)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Tensors that host code made of others.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Making {
+    maker: Maker,
+    args: Vec<(Option<Name>, Value)>,
+    result: Value,
+}
+
+// Numbers among the arguments are none of which one is not equal to itself.
+impl Eq for Making {}
+
+impl Making {
+    /// What the memory of each allocation that was made holds, with the type of its elements by signature
+    /// spelling, where `memory` tells what that of others does, from its first element on; `None` where
+    /// that does not follow.
+    pub fn made(
+        &self,
+        memory: &dyn Fn(u32) -> Option<Vec<f64>>,
+    ) -> Option<Vec<(u32, Arc<str>, Vec<f64>)>> {
+        let mut args = self.args.clone();
+        for (_, value) in &mut args {
+            value.change_memory(&|_| true, &|tensor| know(tensor, memory));
+        }
+        let mut result = self.result.clone();
+        result.change_memory(&|_| true, &|tensor| tensor.storage = None);
+        let known = data::noted(result, Some(self.maker.make(&args)?));
+        let (made, known) = (tensors(&self.result), tensors(&known));
+        let left = made.into_iter().zip(known).map(|(made, known)| {
+            let storage = known.storage.as_deref()?;
+            let count = usize::try_from(storage.elements).ok()?;
+            Some((made.allocation()?, known.dtype.clone()?, storage.contents.all(count)?))
+        });
+        left.collect()
+    }
+}
+
+/// Gives a tensor what its memory holds.
+fn know(tensor: &mut Tensor, memory: &dyn Fn(u32) -> Option<Vec<f64>>) {
+    let numbers = tensor.allocation().and_then(memory);
+    if let (Some(numbers), Some(dtype), Some(storage)) =
+        (numbers, tensor.dtype.clone(), &mut tensor.storage)
+    {
+        storage.contents = data::contents(&dtype, numbers).behind(storage.before);
+    }
+}
+
+/// The tensors that a value is, or holds.
+fn tensors(value: &Value) -> Vec<&Tensor> {
+    match value {
+        Value::Tensor(tensor) => vec![tensor],
+        Value::Tuple(items) | Value::Record { items, .. } => {
+            items.iter().flat_map(tensors).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Whether a value is tensors in memory of which nothing is known, and in which none of `args` is.
+fn is_new(value: &Value, args: &[(Option<Name>, Value)]) -> bool {
+    let given: Vec<u32> = args.iter().flat_map(|(_, value)| value.allocations()).collect();
+    let is_new = |tensor: &&Tensor| {
+        let is_known = tensor.storage.as_deref().is_some_and(|storage| {
+            storage.contents != Contents::Unknown || storage.drawn.is_some()
+        });
+        tensor.dtype.is_some() && !is_known && tensor.memory().is_none_or(|id| !given.contains(&id))
+    };
+    let found = tensors(value);
+    !found.is_empty() && found.iter().all(is_new)
 }
 
 impl Host<'_> {
@@ -113,8 +289,48 @@ impl Host<'_> {
         let is_certain =
             |launch: &&ObservedLaunch| launch.complete && !launch.doubtful && is_of_kernel(launch);
         match one.filter(is_certain).filter(|_| self.doubt.is_sure()) {
-            Some(launch) => self.past.push(launch, allocations),
+            Some(launch) => {
+                let alone = ObservedLaunch { before: Arc::default(), ..launch.clone() };
+                self.past.push(Step::Launch(Arc::new(alone)), &launch.args, allocations);
+            }
             None => self.past.forget(allocations),
+        }
+    }
+
+    /// Notes that host code made `result` by `maker` of `args`, where launches left what these hold and that
+    /// is why nothing is known of it.
+    pub(super) fn note_made(
+        &mut self,
+        maker: Maker,
+        args: &[(Option<Name>, Value)],
+        result: Value,
+    ) -> Value {
+        if !self.past.leads_to(args) || !maker.makes_new() || !is_new(&result, args) {
+            return result;
+        }
+        let result = self.allocate_each(result);
+        let allocations = result.allocations();
+        match self.doubt.is_sure() {
+            true => {
+                let making = Making { maker, args: args.to_vec(), result: result.clone() };
+                self.past.push(Step::Made(Arc::new(making)), args, &allocations);
+            }
+            false => self.past.forget(&allocations),
+        }
+        result
+    }
+
+    fn allocate_each(&mut self, value: Value) -> Value {
+        match value {
+            Value::Record { names, items } => {
+                let items = items.into_iter().map(|item| self.allocate_each(item)).collect();
+                Value::Record { names, items }
+            }
+            Value::Tuple(items) => {
+                Value::Tuple(items.into_iter().map(|item| self.allocate_each(item)).collect())
+            }
+            Value::Tensor(tensor) if tensor.memory().is_some() => Value::Tensor(tensor),
+            value => self.allocate(value, Contents::Unknown),
         }
     }
 }
