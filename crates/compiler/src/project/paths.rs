@@ -17,11 +17,12 @@ pub fn may_concern_kernels(path: &str, text: &str) -> bool {
     is_tile(path) || speaks()
 }
 
-/// True when a file may have to do with kernels, or be a program, a test or a benchmark that calls functions
-/// of other files which launch them: with tensors of PyTorch.
+/// True when a file may have to do with kernels, launch those of other files, or be a program, a test or a
+/// benchmark that calls functions of other files which launch them: with tensors of PyTorch.
 pub fn may_run_kernels(path: &str, text: &str) -> bool {
+    let launches = || text.contains("](");
     let runs = || RUNS.iter().any(|word| text.contains(word)) || text.lines().any(is_script_line);
-    may_concern_kernels(path, text) || (text.contains("torch") && runs())
+    may_concern_kernels(path, text) || (text.contains("torch") && (launches() || runs()))
 }
 
 /// Whether a line is an outermost statement as scripts have them and modules seldom do: a call, a loop or

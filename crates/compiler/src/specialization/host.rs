@@ -48,6 +48,7 @@ mod installed;
 mod instances;
 mod launch;
 mod layers;
+mod layout;
 mod library;
 mod limits;
 mod made;

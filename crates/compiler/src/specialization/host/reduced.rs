@@ -146,6 +146,12 @@ fn counted(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Value> {
             Value::Tensor(Tensor { dtype: Some("i64".into()), shape, ..Tensor::default() }.copied())
         }
         "bincount" => Value::tensor(None),
+        "histc" => {
+            let bins = args.get(0, "bins").cloned().unwrap_or(Value::Int(Some(100)));
+            let shape = matches!(bins, Value::Int(_)).then(|| vec![bins]);
+            let dtype = tensor.dtype.clone();
+            Value::Tensor(Tensor { dtype, shape, ..Tensor::default() }.copied())
+        }
         "nonzero" if flag(0, "as_tuple") => {
             let axis = |_: &Value| Value::Tensor(positions(Some(vec![Value::Int(None)])));
             Value::Tuple(tensor.shape.as_ref()?.iter().map(axis).collect())

@@ -226,15 +226,19 @@ pub(super) fn by_torch(name: &str, args: &Args<'_>) -> Option<Value> {
             let dtype = args.dtype(Some("i64"));
             (rows <= MAX_COUNTED).then(|| contiguous(dtype, &[2, count]))
         }
-        "complex" => {
-            let real = tensor_at(args, 0, "real")?;
+        "complex" | "polar" => {
+            let [first, second] = match name {
+                "complex" => ["real", "imag"],
+                _ => ["abs", "angle"],
+            };
+            let real = tensor_at(args, 0, first)?;
             let dtype = match real.dtype.as_deref()? {
                 "fp32" => "complex64",
                 "fp64" => "complex128",
                 _ => return None,
             };
             Some(laid_out_as(
-                &[real, tensor_at(args, 1, "imag")?],
+                &[real, tensor_at(args, 1, second)?],
                 Some(dtype.into()),
                 &dims(real)?,
             ))

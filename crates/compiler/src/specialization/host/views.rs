@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::dtype::{element_size, is_complex, is_float, promoted, with_scalar};
+use super::layout;
 use super::number::arithmetic;
 use super::operators::position;
 use super::value::{Storage, Tensor, Value};
@@ -342,12 +343,21 @@ pub(super) fn of_one_element(tensor: &Tensor, shape: Option<&[Value]>) -> Option
 
 /// A tensor with one more axis, of one element.
 pub(super) fn with_axis(tensor: &Tensor, axis: usize) -> Tensor {
-    let shape = tensor.shape.clone().filter(|shape| axis <= shape.len()).map(|mut shape| {
+    let sizes = tensor.shape.clone().filter(|shape| axis <= shape.len());
+    let strides = tensor.strides.clone().and_then(|mut strides| {
+        strides.insert(axis, reach(sizes.as_ref()?.get(axis).zip(strides.get(axis))));
+        Some(strides)
+    });
+    let shape = sizes.map(|mut shape| {
         shape.insert(axis, Value::Int(Some(1)));
         shape
     });
-    let strides = tensor.strides.is_some().then(|| unknown_strides(shape.as_deref())).flatten();
     Tensor { shape, strides, ..tensor.clone() }
+}
+
+/// The stride of a new axis in front of one of this size and stride: as far as that reaches.
+fn reach(behind: Option<(&Value, &Value)>) -> Value {
+    behind.map_or(Value::Int(Some(1)), |(size, step)| arithmetic(BinaryOp::Mul, size, step))
 }
 
 /// A tensor without an axis of one element.
@@ -572,8 +582,10 @@ pub(super) fn parts(tensor: &Tensor, parts: &[Part]) -> Option<Tensor> {
                 steps.push(arithmetic(BinaryOp::Mul, &step, &Value::Int(Some(*every))));
             }
             Part::NewAxis => {
+                // Nothing is taken yet of the axis behind it.
+                let behind = axes.clone().next();
                 shape.push(Value::Int(Some(1)));
-                steps.push(Value::Int(None));
+                steps.push(reach(behind.as_ref().map(|(size, step)| (size, step))));
             }
             Part::Rest => {
                 let (sizes, strides): (Vec<_>, Vec<_>) = axes.by_ref().take(rest).unzip();
@@ -705,7 +717,10 @@ pub(super) fn elementwise(a: &Tensor, b: Option<&Tensor>) -> Tensor {
     let strides = match a.strides.is_none() && b.strides.is_none() {
         true => None,
         false if a.shape == b.shape && strides(a) == strides(b) => kept_strides(a),
-        false => unknown_strides(shape.as_deref()),
+        false => {
+            let known = shape.as_deref().and_then(|shape| layout::elementwise(shape, &[a, b]));
+            known.unwrap_or_else(|| unknown_strides(shape.as_deref()))
+        }
     };
     let dtype = match (has_no_axes(a), has_no_axes(b)) {
         (Some(a_is_number), Some(b_is_number)) if a_is_number == b_is_number => {
