@@ -215,6 +215,9 @@ pub(super) struct Options {
     /// those of one possible run; otherwise only what both leave is known. Where one of them ends
     /// the function or an iteration, the run goes on in the other.
     pub(super) one_run: bool,
+    /// The code runs when its module is imported: what functions bind that somebody may call later is what
+    /// modules bind it to.
+    pub(super) importing: bool,
     /// Random numbers are those that one run draws, so that what is computed of them is known;
     /// otherwise they may be any that may be drawn.
     pub(super) drawn: bool,

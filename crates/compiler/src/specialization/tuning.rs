@@ -160,6 +160,10 @@ struct Reader<'a> {
     tuning: Tuning,
 }
 
+/// Decorators are called when their module is imported.
+const IMPORTING: Options =
+    Options { open_flags: false, one_run: false, importing: true, drawn: false };
+
 /// The expression that makes something, with its scope.
 type Made<'e> = (Scope<'e>, &'e Body, ExprId);
 
@@ -167,7 +171,7 @@ impl<'a> Reader<'a> {
     fn new(sources: &'a dyn Sources, kernel: &'a Kernel) -> Reader<'a> {
         Reader {
             sources,
-            host: Host::new(sources),
+            host: Host::with(sources, IMPORTING),
             kernel,
             bound: None,
             any_name: false,
@@ -353,7 +357,7 @@ impl<'a> Reader<'a> {
         if open {
             // Which ones there are depends on something that is not known.
             self.tuning.one_run = true;
-            let options = Options { one_run: true, ..Options::default() };
+            let options = Options { one_run: true, ..IMPORTING };
             let host = std::mem::replace(&mut self.host, Host::with(self.sources, options));
             let bound = self.bound.take();
             found = self.value(configs).elements();

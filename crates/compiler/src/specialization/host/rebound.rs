@@ -90,7 +90,7 @@ fn scopes_bound(item: &Item, function: &Function) -> Vec<Vec<Name>> {
 impl Host<'_> {
     /// Whether another function may bind `name` of `scope` at any time, or change its collection.
     pub(super) fn is_rebound(&mut self, file: FileId, scope: &[Name], name: &Name) -> bool {
-        self.rebinding(file, scope, name).is_some()
+        !self.options.importing && self.rebinding(file, scope, name).is_some()
     }
 
     /// Whether other functions bind `name` of `scope`; `None` where they do not change it either.
