@@ -89,6 +89,7 @@ mod wrapped;
 
 pub(super) use arguments::{Args as Arguments, REST};
 use autograd::{Applied, Summand};
+use changes::Changed;
 pub(super) use data::drawn;
 use doubt::Doubt;
 pub(super) use dtype::{SPELLINGS, is_complex, language_dtype, may_lead};
@@ -155,6 +156,8 @@ pub(super) struct Host<'a> {
     uses_numpy: bool,
     /// Whether host code wrote to an array of NumPy.
     arrays_written: bool,
+    /// By allocation, what the gradient of the tensor in it was set to.
+    gradients: FxHashMap<u32, Value>,
     /// Whether a backward pass was run, or something that is called so.
     differentiated: bool,
     /// How many regions around the code let PyTorch choose types.
@@ -190,7 +193,7 @@ pub(super) struct Host<'a> {
     /// Names by file that may be bound at any time.
     rebound: FxHashMap<FileId, Arc<Rebound>>,
     /// Collections among its arguments that the last function called changed, and what they are now.
-    changed: Vec<(Value, Value)>,
+    changed: Vec<Changed>,
     /// What may keep the running code from running.
     doubt: Doubt,
     /// The calls that are running, the outermost first.
@@ -254,6 +257,7 @@ impl<'a> Host<'a> {
             sparse: FxHashSet::default(),
             uses_numpy: false,
             arrays_written: false,
+            gradients: FxHashMap::default(),
             differentiated: false,
             autocast: 0,
             states: FxHashSet::default(),

@@ -70,6 +70,7 @@ impl Host<'_> {
                         self.assign_block(frame, *object, descriptor, value);
                     }
                     (_, "data") => self.note_replaced(frame, *object),
+                    (Value::Tensor(tensor), "grad") => self.set_gradient(tensor, value),
                     _ => {
                         if let Some(owner) = self.static_owner(&owner) {
                             self.set_static(owner, attr, value.clone());
@@ -149,6 +150,12 @@ impl Host<'_> {
             }
             _ => {}
         }
+    }
+
+    /// Notes what the gradient of a tensor is set to.
+    fn set_gradient(&mut self, tensor: &Tensor, value: &Value) {
+        let value = if self.doubt.is_straight() { value.clone() } else { Value::Unknown };
+        self.gradients.extend(tensor.allocation().map(|id| (id, value)));
     }
 
     /// A tensor to which `result` was written, as `+=` does: it stays what and where it is.

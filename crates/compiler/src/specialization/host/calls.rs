@@ -12,8 +12,8 @@ use super::scenario::scenario_reduction;
 use super::tensor;
 use super::value::{Callable, Tensor, Value};
 use super::{
-    Frame, Host, Maker, arrays, collections, data, drawn, launch, made, operators, rebound, sets,
-    views,
+    Changed, Frame, Host, Maker, arrays, collections, data, drawn, launch, made, operators,
+    rebound, sets, views,
 };
 use crate::builtins::TORCH;
 use crate::hir::{Arg, ArgKind, Body, CompareOp, Expr, ExprId, Name};
@@ -102,6 +102,8 @@ impl Host<'_> {
             (receiver, _) => receiver,
         };
         let place = frame.call_place(called, given);
+        // An object's method gets it first.
+        let first = usize::from(matches!(receiver, Some(Value::Object(_))));
         self.changed.clear();
         let chosen = frame.is_open(called) || given.iter().any(|arg| frame.is_open(arg.value));
         let around = std::mem::replace(&mut self.doubt.chosen, chosen);
@@ -114,7 +116,7 @@ impl Host<'_> {
             self.note_raised(frame, id, &result, &[]);
         }
         self.doubt.chosen = around;
-        self.change_arguments(frame, given);
+        self.change_arguments(frame, given, first);
         result
     }
 
@@ -169,6 +171,14 @@ impl Host<'_> {
             false => may_write(&callee, receiver.as_ref(), &args),
         };
         self.note_written(&written);
+        // What is not known may change the lists and dicts that it is given.
+        if matches!((&callee, &receiver), (Value::Unknown, None | Some(Value::Unknown))) {
+            let given = values.iter().map(|(_, value)| value.clone());
+            let collections =
+                given.filter(|value| matches!(value, Value::List(_) | Value::Dict(_)));
+            let changed = |before| Changed { param: None, before, now: Value::Collection };
+            self.changed.extend(collections.map(changed));
+        }
         if !written.is_empty() {
             values.iter().for_each(|(_, value)| self.note_change(value));
         }

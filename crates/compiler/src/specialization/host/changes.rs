@@ -10,7 +10,30 @@ use super::operators::position;
 use super::value::{Callable, Value};
 use super::{Frame, Host};
 use crate::hir::collections::root;
-use crate::hir::{Arg, Body, Expr, ExprId, Name};
+use crate::hir::{Arg, ArgKind, Body, Expr, ExprId, Function, Name};
+
+/// A collection that a function changed which it was given.
+#[derive(Debug, Clone)]
+pub(super) struct Changed {
+    /// The parameter that got it, with its position, where that is known.
+    pub(super) param: Option<(Name, usize)>,
+    /// What it was.
+    pub(super) before: Value,
+    /// What it is.
+    pub(super) now: Value,
+}
+
+impl Changed {
+    /// Whether an argument that would be for the parameter at `at` by its position gave it.
+    fn is_for(&self, arg: &Arg, at: usize) -> bool {
+        let Some((name, position)) = &self.param else { return false };
+        match &arg.kind {
+            ArgKind::Positional => *position == at,
+            ArgKind::Keyword(keyword) => keyword == name,
+            ArgKind::Star | ArgKind::DoubleStar => false,
+        }
+    }
+}
 
 /// Which variables are changed in place, and which may name one collection.
 #[derive(Debug, Clone, Default)]
@@ -147,15 +170,18 @@ impl Frame {
     /// are now where its end shows it.
     pub(super) fn changed_of(
         &self,
+        function: &Function,
         arguments: Vec<(Name, Value)>,
         shows: bool,
-    ) -> impl Iterator<Item = (Value, Value)> {
+    ) -> impl Iterator<Item = Changed> {
         let bound: Vec<&Name> = self.code.body().bound_names().collect();
         let changed = arguments.into_iter().filter(|(name, _)| self.names.changed.contains(name));
         changed.map(move |(name, before)| {
             let is_kept = shows && !self.exits.may_return() && !bound.contains(&&name);
             let now = self.variables.get(&name).filter(|_| is_kept).cloned();
-            (before, now.unwrap_or(Value::Collection))
+            let at = function.params.iter().position(|param| param.name == name);
+            let param = at.map(|at| (name, at));
+            Changed { param, before, now: now.unwrap_or(Value::Collection) }
         })
     }
 }
@@ -172,7 +198,7 @@ impl Host<'_> {
             return self.change_collection(frame, value, around);
         }
         let is_part = matches!(body.exprs[object], Expr::Subscript { .. });
-        let now = match !is_part && self.doubt.is_sure() {
+        let now = match !is_part && self.doubt.is_straight() {
             true => changed.clone(),
             false => Value::Collection,
         };
@@ -233,32 +259,43 @@ impl Host<'_> {
         self.replace_static(owner, attr, now);
     }
 
-    /// Notes that the function that was just called changed collections which `args` name.
-    pub(super) fn change_arguments(&mut self, frame: &mut Frame, args: &[Arg]) {
+    /// Notes that the function that was just called changed collections which `args` name, the first of
+    /// which is for the parameter at `first`.
+    pub(super) fn change_arguments(&mut self, frame: &mut Frame, args: &[Arg], first: usize) {
         let changed = std::mem::take(&mut self.changed);
         if changed.is_empty() {
             return;
         }
         let code = frame.code.clone();
-        for arg in args {
-            if is_named(code.body(), arg.value) {
-                let given = self.expr(frame, arg.value);
-                let mut same = changed.iter().filter(|(before, _)| *before == given);
-                match (same.next(), same.next()) {
-                    (Some((_, now)), None) => {
-                        self.change_collection(frame, arg.value, now.clone());
-                    }
-                    (Some(_), Some(_)) => {
-                        self.change_collection(frame, arg.value, Value::Collection);
-                    }
-                    _ => {}
+        let named = args.iter().enumerate().filter(|(_, arg)| is_named(code.body(), arg.value));
+        let given: Vec<(usize, Value)> =
+            named.map(|(at, arg)| (at, self.expr(frame, arg.value))).collect();
+        let is_of = |(at, value): &(usize, Value), changed: &Changed| {
+            changed.before == *value && changed.is_for(&args[*at], at + first)
+        };
+        // Equal collections are told apart by the parameters, where the text shows these.
+        let spreads = |arg: &Arg| matches!(arg.kind, ArgKind::Star | ArgKind::DoubleStar);
+        let are_told = !args.iter().any(spreads)
+            && changed.iter().all(|changed| given.iter().any(|given| is_of(given, changed)));
+        for (at, arg) in args.iter().enumerate() {
+            if let Some(given) = given.iter().find(|(known, _)| *known == at) {
+                let same = changed.iter().filter(|changed| match are_told {
+                    true => is_of(given, changed),
+                    false => changed.before == given.1,
+                });
+                let now: Vec<&Value> = same.map(|changed| &changed.now).collect();
+                match now[..] {
+                    [] => {}
+                    [now] => self.change_collection(frame, arg.value, now.clone()),
+                    _ => self.change_collection(frame, arg.value, Value::Collection),
                 }
                 continue;
             }
             let mut names = Vec::new();
             sources(code.body(), arg.value, &mut names);
             for name in names {
-                let is_changed = |value: &Value| changed.iter().any(|(before, _)| before == value);
+                let is_changed =
+                    |value: &Value| changed.iter().any(|changed| changed.before == *value);
                 if frame.variables.get(&name).is_some_and(is_changed) {
                     frame.forget(&name);
                 }

@@ -70,8 +70,10 @@ pub(super) struct Doubt {
     open: u32,
     /// Whether the running function may have ended before.
     left: bool,
-    /// Whether the run may have ended before, or follows more than what runs.
-    lost: bool,
+    /// Whether the run may have ended before by an exception.
+    ended: bool,
+    /// Whether the run follows more than what runs.
+    more: bool,
 }
 
 impl Doubt {
@@ -92,7 +94,12 @@ impl Doubt {
 
     /// Whether the code runs for certain where what began the run does.
     pub(super) fn is_sure(&self) -> bool {
-        self.open == 0 && !self.left && !self.lost && !self.raised
+        self.is_straight() && !self.ended
+    }
+
+    /// Whether the code has run where the program comes to what follows.
+    pub(super) fn is_straight(&self) -> bool {
+        self.open == 0 && !self.left && !self.more && !self.raised
     }
 
     /// Whether an exception would be handled.
@@ -104,7 +111,8 @@ impl Doubt {
     pub(super) fn is_as_sure_as(&self, other: &Doubt) -> bool {
         self.open <= other.open
             && self.left <= other.left
-            && self.lost <= other.lost
+            && self.ended <= other.ended
+            && self.more <= other.more
             && !self.raised
     }
 
@@ -112,14 +120,14 @@ impl Doubt {
     pub(super) fn note_way(&mut self, flow: &Flow) {
         match flow {
             Flow::Next => {}
-            Flow::Return(None) => self.lost = true,
+            Flow::Return(None) => self.ended = true,
             _ => self.left = true,
         }
     }
 
     /// Notes that more is followed than what runs.
     pub(super) fn note_more(&mut self) {
-        self.lost = true;
+        self.more = true;
     }
 
     /// Begins a function; what it was around it.
@@ -142,7 +150,8 @@ impl Doubt {
             conditions: around.conditions + u32::from(may_raise),
             may_raise: around.may_raise || may_raise,
             raised,
-            lost: self.lost || (raises && may_return),
+            ended: self.ended || (raises && may_return),
+            more: self.more,
             ..around
         };
     }
@@ -158,7 +167,8 @@ impl Doubt {
     /// Exceptions go no further: a handler takes them. It was this before the code that may raise.
     pub(super) fn handled(&mut self, before: Doubt) {
         self.may_raise = before.may_raise;
-        self.lost = before.lost;
+        self.ended = before.ended;
+        self.more = before.more;
     }
 
     /// What follows runs if a condition with a settled outcome was met; else there was an exception
@@ -166,7 +176,7 @@ impl Doubt {
     pub(super) fn begin(&mut self, by_exception: bool) {
         self.conditions += 1;
         self.may_raise |= by_exception;
-        self.lost |= by_exception;
+        self.ended |= by_exception;
     }
 
     /// What follows runs if a condition with a settled outcome did not raise an exception: where

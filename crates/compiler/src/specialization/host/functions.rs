@@ -266,7 +266,7 @@ impl Host<'_> {
         self.doubt.leave(around, matches!(flow, Flow::Return(None)), frame.exits.may_return());
         self.depth -= 1;
         let ends = runs && !matches!(flow, Flow::Return(None));
-        self.changed = frame.changed_of(collections, ends).collect();
+        self.changed = frame.changed_of(function, collections, ends).collect();
         match is_generator {
             true => {
                 self.doubt.raised = false;

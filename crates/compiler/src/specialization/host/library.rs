@@ -383,8 +383,6 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
         ["math" | "torch", _] if let Some(misuse) = misuse::no_number(&path, args) => {
             Value::Raises(misuse)
         }
-        // It is not set unless somebody sets it.
-        ["torch", "are_deterministic_algorithms_enabled"] => Value::Bool(Some(false)),
         ["torch", name] => tensor::torch_constructor(name, args)
             .or_else(|| sizes::by_torch(name, args))
             .or_else(|| {

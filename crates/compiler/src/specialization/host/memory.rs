@@ -91,7 +91,7 @@ impl Host<'_> {
     /// Notes that all of an allocation was written, which holds `contents` then if the code came here.
     pub(super) fn note_filled(&mut self, id: u32, contents: Contents) {
         self.note_written(&[id]);
-        if self.doubt.is_sure() {
+        if self.doubt.is_straight() {
             self.filled.insert(id, contents);
         }
     }

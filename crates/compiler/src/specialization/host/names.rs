@@ -187,10 +187,11 @@ impl Host<'_> {
                 value => value,
             },
             // Before a backward pass there are no gradients but those that are set.
-            Value::Tensor(_)
+            Value::Tensor(tensor)
                 if &**attr == "grad" && self.doubt.is_whole && !self.differentiated =>
             {
-                Value::Unknown
+                let set = tensor.allocation().and_then(|id| self.gradients.get(&id));
+                self.current(set.cloned().unwrap_or(Value::Unknown))
             }
             Value::Record { names, .. } => match tensor::attribute(owner, attr) {
                 Value::Unknown => self.record_property(file, names, owner, attr),

@@ -288,7 +288,7 @@ impl Host<'_> {
             |launch: &ObservedLaunch| matches!(launch.kernel, Value::Named(Resolution::Jit(_)));
         let is_certain =
             |launch: &&ObservedLaunch| launch.complete && !launch.doubtful && is_of_kernel(launch);
-        match one.filter(is_certain).filter(|_| self.doubt.is_sure()) {
+        match one.filter(is_certain).filter(|_| self.doubt.is_straight()) {
             Some(launch) => {
                 let alone = ObservedLaunch { before: Arc::default(), ..launch.clone() };
                 self.past.push(Step::Launch(Arc::new(alone)), &launch.args, allocations);
@@ -310,7 +310,7 @@ impl Host<'_> {
         }
         let result = self.allocate_each(result);
         let allocations = result.allocations();
-        match self.doubt.is_sure() {
+        match self.doubt.is_straight() {
             true => {
                 let making = Making { maker, args: args.to_vec(), result: result.clone() };
                 self.past.push(Step::Made(Arc::new(making)), args, &allocations);
