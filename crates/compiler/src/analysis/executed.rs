@@ -123,7 +123,8 @@ pub(super) fn check(
     let mut found = Vec::new();
     for (launch, trial) in trials.take(MAX_TRIALS) {
         let faults = executor.faults(func, &trial).into_iter();
-        for fault in faults.filter(|fault| fault.is_outside || by_integers) {
+        let is_shown = by_integers || !launch.drawn;
+        for fault in faults.filter(|fault| fault.is_outside || is_shown) {
             let at = AtLaunch {
                 site: launch.site,
                 caller: launch.caller,

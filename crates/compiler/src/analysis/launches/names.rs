@@ -115,8 +115,12 @@ impl Host<'_> {
     fn is_package(&self, value: &Expr) -> bool {
         let Expr::Name(name) = value else { return false };
         let items = self.module.items_named(name).map(|index| &self.module.items[index as usize]);
-        // Where the import fails nothing is compiled.
-        let mut bound = items.filter(|item| item.occasion != Occasion::Fallback).peekable();
+        // Where the import fails, or what it gives is too old, nothing is compiled.
+        let is_stand_in = |item: &&Item| {
+            let is_chosen = item.guard.is_some() && matches!(item.kind, ItemKind::Assign { .. });
+            is_chosen || item.occasion == Occasion::Fallback
+        };
+        let mut bound = items.filter(|item| !is_stand_in(item)).peekable();
         let is_import = |item: &Item| matches!(&item.kind, ItemKind::Import { path } if path.iter().map(|part| &**part).eq([TRITON]));
         bound.peek().is_some() && bound.all(is_import)
     }
