@@ -219,16 +219,21 @@ impl Site<'_> {
             && (name == own || self.module.items_named(name).next().is_some())
     }
 
-    /// True when all that is launched under the name is a function of this file and what calls of
-    /// Triton's make of it, one after another: `kernel = triton.autotune(...)(kernel)`.
+    /// True when all that is launched under the name is a function of this file, or of another that it is
+    /// imported from, and what calls of Triton's make of it there, one after another:
+    /// `kernel = triton.autotune(...)(kernel)`.
     fn is_made_by_triton(&self) -> bool {
         let Expr::Name(name) = &self.launch.body.exprs[self.launch.kernel] else { return false };
-        let is_own = *name == self.kernel.item.name && self.kernel.at.file == self.file;
-        let items = self.module.items_named(name);
-        let bound = items.map(|index| &self.module.items[index as usize]);
+        let is_own = *name == self.kernel.item.name;
+        let is_here = self.kernel.at.file == self.file;
+        let is_imported =
+            self.module.items_named(name).all(|index| imports(&self.module.items[index as usize]));
+        let Some(home) = self.sources.module(self.kernel.at.file) else { return false };
+        let bound = home.items_named(name).map(|index| &home.items[index as usize]);
         let (defined, made): (Vec<&Item>, Vec<&Item>) =
             bound.partition(|item| matches!(item.kind, ItemKind::Function(_)));
         is_own
+            && (is_here || is_imported)
             && defined.len() == 1
             && made.iter().all(|item| match &item.kind {
                 ItemKind::Assign { body, value, .. } => self.calls_triton(body, *value),
@@ -238,7 +243,7 @@ impl Site<'_> {
 
     fn calls_triton(&self, body: &Body, id: ExprId) -> bool {
         let Expr::Call { callee, .. } = &body.exprs[id] else { return false };
-        let scope = Scope { file: self.file, path: &[] };
+        let scope = Scope { file: self.kernel.at.file, path: &[] };
         let is_maker = |made: &Resolution| match made {
             Resolution::Triton(path) => MAKERS.contains(&&**path),
             _ => false,
