@@ -16,7 +16,7 @@ use super::{AtLaunch, Spot};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::eval::Lowering;
 use crate::ir::{Elem, Function, Loc, Opcode, Scalar, Value};
-use crate::specialization::{KnownArg, KnownBuffer, KnownLaunch, Specialization};
+use crate::specialization::{Contents, KnownArg, KnownBuffer, KnownLaunch, Specialization};
 
 mod past;
 
@@ -106,11 +106,6 @@ pub(super) fn check(
         return Vec::new();
     }
     let Some(deciding) = deciding_params(func) else { return Vec::new() };
-    // Places that follow from a few random floats may well be different ones.
-    let by_integers = deciding.iter().all(|position| {
-        let pointee = func.params[*position].signature.trim_start_matches(['*', 'k']);
-        !pointee.starts_with("fp") && !pointee.starts_with("bf")
-    });
     let trials = spec.launches.iter().filter_map(|launch| {
         let left = OnceCell::new();
         let numbers = |buffer: &KnownBuffer, scalar| {
@@ -123,7 +118,7 @@ pub(super) fn check(
     let mut found = Vec::new();
     for (launch, trial) in trials.take(MAX_TRIALS) {
         let faults = executor.faults(func, &trial).into_iter();
-        let is_shown = by_integers || !launch.drawn;
+        let is_shown = deciding.iter().all(|position| is_shown(func, launch, *position));
         for fault in faults.filter(|fault| fault.is_outside || is_shown) {
             let at = AtLaunch {
                 site: launch.site,
@@ -135,6 +130,21 @@ pub(super) fn check(
         }
     }
     found
+}
+
+/// Whether host code shows the numbers that decide in the memory of a parameter: places that follow from a
+/// few random floats may well be different ones.
+fn is_shown(func: &Function, launch: &KnownLaunch, position: usize) -> bool {
+    let param = &func.params[position];
+    let pointee = param.signature.trim_start_matches(['*', 'k']);
+    let is_float = pointee.starts_with("fp") || pointee.starts_with("bf");
+    let is_listed = || match launch.arg(&param.name) {
+        Some(KnownArg::Buffer(buffer)) => {
+            matches!(buffer.contents, Contents::Progression { .. } | Contents::Floats(_))
+        }
+        _ => false,
+    };
+    !is_float || !launch.drawn && is_listed()
 }
 
 fn finding(

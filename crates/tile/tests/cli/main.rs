@@ -541,3 +541,29 @@ fn a_walk_looks_at_every_file_with_functions_of_kernels() {
     assert_eq!(emitted.code, Some(3), "{}", emitted.stderr);
     assert!(emitted.stderr.contains("broken.py:4: `(` is never closed"), "{}", emitted.stderr);
 }
+
+#[test]
+fn a_walk_looks_at_host_files_that_do_not_speak_of_triton() {
+    let kernel = "@triton.jit\ndef k(x_ptr, n, BLOCK: tl.constexpr):\n    \
+                  i = tl.arange(0, BLOCK)\n    tl.store(x_ptr + i, 1.0, mask=i < n)\n";
+    let folder = Folder::new(&[
+        ("kernels.py", &format!("{IMPORTS}{kernel}")),
+        (
+            "launch.py",
+            "import torch\nfrom kernels import k\n\ndef fill(x):\n    \
+             assert x.shape[0] % 4 == 0\n    k[(1,)](x, x.numel(), BLOCKS=64)\n",
+        ),
+        ("script.py", "import torch\nfrom launch import fill\n\nfill(torch.ones(6))\n"),
+        ("other.py", "import torch\n\nassert torch.ones(6).shape[0] == 4\n"),
+    ]);
+    let found = folder.run("check . --format json");
+    let lines: Vec<Value> =
+        found.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let finding = |line: &Value| {
+        let [file, code] = ["file", "code"].map(|key| line[key].as_str().unwrap_or_default());
+        format!("{file} {code}")
+    };
+    let findings: Vec<String> =
+        lines.iter().filter(|line| line["code"].is_string()).map(finding).collect();
+    assert_eq!(findings, ["./launch.py launch/unknown-argument", "./script.py python/raises"]);
+}

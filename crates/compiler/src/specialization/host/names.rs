@@ -187,11 +187,12 @@ impl Host<'_> {
                 value => value,
             },
             // Before a backward pass there are no gradients but those that are set.
-            Value::Tensor(tensor)
-                if &**attr == "grad" && self.doubt.is_whole && !self.differentiated =>
-            {
-                let set = tensor.allocation().and_then(|id| self.gradients.get(&id));
-                self.current(set.cloned().unwrap_or(Value::Unknown))
+            Value::Tensor(tensor) if &**attr == "grad" && !self.differentiated => {
+                match tensor.allocation().and_then(|id| self.gradients.get(&id)) {
+                    Some(set) => self.current(set.clone()),
+                    None if self.doubt.is_whole => Value::Unknown,
+                    None => tensor::attribute(owner, attr),
+                }
             }
             Value::Record { names, .. } => match tensor::attribute(owner, attr) {
                 Value::Unknown => self.record_property(file, names, owner, attr),
