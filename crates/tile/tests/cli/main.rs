@@ -565,5 +565,5 @@ fn a_walk_looks_at_host_files_that_do_not_speak_of_triton() {
     };
     let findings: Vec<String> =
         lines.iter().filter(|line| line["code"].is_string()).map(finding).collect();
-    assert_eq!(findings, ["./launch.py launch/unknown-argument", "./script.py python/raises"]);
+    assert_eq!(findings, ["launch.py launch/unknown-argument", "script.py python/raises"]);
 }
