@@ -9,6 +9,7 @@
 
 mod address;
 mod apart;
+mod depth_first;
 mod distances;
 mod error;
 mod halves;
@@ -139,9 +140,14 @@ fn generate(
         // Kernels with products have addresses that loops carry.
         let ptx = if has_products { ptx } else { address::fuse_products(&ptx) };
         let ptx = halves::join(&ptx);
-        let narrow = has_products && order == Order::Written && has_loops(&func);
-        let narrow = narrow.then(|| (Order::NarrowOffsets, offsets::narrow_in_loops(&ptx)));
-        for (order, ptx) in [(order, ptx)].into_iter().chain(narrow) {
+        let other = match (order, has_products) {
+            (Order::Written, true) if has_loops(&func) => {
+                Some((Order::NarrowOffsets, offsets::narrow_in_loops(&ptx)))
+            }
+            (Order::Written, false) => Some((Order::DepthFirst, depth_first::order(&ptx))),
+            _ => None,
+        };
+        for (order, ptx) in [(order, ptx)].into_iter().chain(other) {
             let (ptx, line_map) = line_map::relocate(&ptx, &func);
             if printed.iter().all(|other| other.ptx != ptx) {
                 printed.push(Printed { order, ptx, line_map });
@@ -393,6 +399,8 @@ fn assemble(
     };
     let start = Instant::now();
     let manifest = &artifact.manifest;
+    let depth_first = printed.iter().position(|it| it.order == Order::DepthFirst);
+    let depth_first = depth_first.map(|at| printed.remove(at));
     // Loops that multiply issue instructions all the time. Others wait for memory, and gain by shorter
     // ones only where they wait for spilled values too: one on an H100 took 1.3 times as long otherwise.
     let (orders, plain): (Vec<_>, Vec<_>) = printed
@@ -404,6 +412,9 @@ fn assemble(
     let mut best = orders.fold((first, written?), choose);
     if best.1.report.spill_load_bytes > 0 {
         best = assemble_orders(tool, manifest, wish, plain).into_iter().fold(best, choose);
+    }
+    if let Some(printed) = depth_first {
+        best = orders::or_depth_first(tool, manifest, (wish, waits), printed, best);
     }
     if let Some(needs) = needs {
         best = with_fewer_registers(tool, manifest, needs, best);

@@ -43,6 +43,8 @@ pub(crate) enum Order {
     PlainAddresses,
     /// As written, but for the [`offsets`](crate::offsets) of addresses in loops; made of what is printed.
     NarrowOffsets,
+    /// Elements one after the other, see [`depth_first`](crate::depth_first); made of what is printed as written.
+    DepthFirst,
 }
 
 /// Optimizes `module` and generates its PTX in each of `orders`.
@@ -81,9 +83,7 @@ pub(crate) fn generate(
         let write = || machine.write_to_memory_buffer(llvm, FileType::Assembly);
         let output = match order {
             Order::PlainAddresses => without_strength_reduction(write),
-            Order::Written | Order::FewRegisters | Order::NarrowOffsets => {
-                with_strength_reduction(write)
-            }
+            _ => with_strength_reduction(write),
         };
         let output = output.map_err(|error| failed("fails to generate PTX", &error.to_string()))?;
         let ptx = String::from_utf8_lossy(output.as_slice());
@@ -168,7 +168,7 @@ fn target_machine(target: Target, order: Order) -> Result<TargetMachine, Codegen
     let _held = OPTIONS.lock().unwrap_or_else(PoisonError::into_inner);
     parse_options(&[match order {
         Order::FewRegisters => "-nvptx-sched4reg=true",
-        Order::Written | Order::PlainAddresses | Order::NarrowOffsets => "-nvptx-sched4reg=false",
+        _ => "-nvptx-sched4reg=false",
     }]);
     let triple = TargetTriple::create(TRIPLE);
     let llvm_target = LlvmTarget::from_triple(&triple)
