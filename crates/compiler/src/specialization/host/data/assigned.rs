@@ -80,7 +80,10 @@ pub(in crate::specialization::host) fn changed_in_place(
                     usize::try_from(row).ok().filter(|row| *row < data.numbers.shape()[axis])?;
                 let part = match plain {
                     "index_fill" => given.numbers.view(),
-                    _ => given.numbers.index_axis(Axis(axis), at),
+                    _ if given.numbers.shape().get(axis).is_some_and(|rows| at < *rows) => {
+                        given.numbers.index_axis(Axis(axis), at)
+                    }
+                    _ => return None,
                 };
                 let mut place = data.numbers.index_axis_mut(Axis(axis), row);
                 let shape = place.raw_dim();
