@@ -46,7 +46,7 @@ pub use facts::Facts;
 pub use flags::{Flags, parse_value};
 pub use heuristics::{Passed, heuristics};
 pub use host::misuse::{Misfit, Misuse};
-pub use host::{Compared, Exception, Failure, Making};
+pub use host::{Compared, Exception, Failure, MadeMemory, Making};
 pub(crate) use host::{named_dtype, torch_name};
 pub use known::{
     ArgFault, Caller, GridFault, Happened, KnownArg, KnownBuffer, KnownLaunch, LaunchSite, Past,

@@ -100,9 +100,9 @@ pub(super) use frame::Variables;
 use frame::{Code, Frame};
 pub(super) use launch::ObservedLaunch;
 use memory::Parts;
-pub use past::Making;
 use past::Past;
 pub(super) use past::{Before, Earlier, Maker, Step};
+pub use past::{MadeMemory, Making};
 pub(super) use rebound::Rebound;
 pub(super) use views::{is_contiguous, is_expanded, strides};
 

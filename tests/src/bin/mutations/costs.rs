@@ -201,6 +201,7 @@ fn launch(func: &Function, (aligned, plain): (i128, i128)) -> KnownLaunch {
         grid_rank: 3,
         arg_faults: Vec::new(),
         args: func.params.iter().enumerate().filter_map(known).collect(),
+        past: None,
     }
 }
 

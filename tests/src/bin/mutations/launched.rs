@@ -305,6 +305,7 @@ impl Working {
             grid_rank: 3,
             arg_faults: Vec::new(),
             args: launch.args.iter().filter_map(arg).collect(),
+            past: None,
         }
     }
 }

@@ -10,7 +10,8 @@ use crate::eval::Lowering;
 use crate::eval::dtype::DType;
 use crate::ir::{Elem, Function, Opcode, Scalar, Value};
 use crate::specialization::{
-    Contents, Happened, KnownArg, KnownBuffer, KnownLaunch, Making, PastLaunch, PastStep,
+    Contents, Happened, KnownArg, KnownBuffer, KnownLaunch, MadeMemory, Making, PastLaunch,
+    PastStep,
 };
 
 /// Elements that the operations of an earlier launch may go through; where it would be more, nothing is
@@ -48,7 +49,7 @@ pub(super) fn left(launch: &KnownLaunch, lowering: &Lowering<'_>, executor: &dyn
 /// What host code makes of what it is `given`.
 fn made(making: &Making, given: &Left) -> Option<Left> {
     let numbers = |id| Some(given.0.get(&id)?.numbers.clone());
-    let made = making.made(&numbers)?.into_iter().map(|(id, dtype, numbers)| {
+    let made = making.made(&numbers)?.into_iter().map(|MadeMemory { id, dtype, numbers }| {
         let (name, scalar) = (String::new(), DType::from_signature(&dtype)?.scalar()?);
         Some((id, TrialBuffer { name, scalar, numbers }))
     });
@@ -89,27 +90,38 @@ fn after(
     reads_leading_to(&func, deciders(&func)).filter(are_known)?;
     let trial = trial(&func, launch, &begun_at, &begun)?;
     let numbers = executor.left(&func, &Trial { work: MAX_WORK, ..trial.clone() })?;
-    let settled = |position: &usize| {
-        let stored = reads_leading_to(&func, stored_by(&func, *position)?);
-        stored.filter(|read| are_known(read) && begun_at.contains(position))
-    };
     let written = written_params(&func)?;
-    let is_settled = |position: &usize| settled(position).is_some();
+    let is_told = |position: usize| match written.contains(&position) {
+        true => {
+            let stored = stored_by(&func, position).and_then(|it| reads_leading_to(&func, it));
+            begun_at.contains(&position) && stored.is_some_and(|read| are_known(&read))
+        }
+        false => known_at.contains(&position),
+    };
+    Some(told(&func, launch, &trial, &numbers, &is_told))
+}
+
+/// What the buffers of a launch hold after it that has these `numbers`: those of which that is told for each
+/// parameter in them.
+fn told(
+    func: &Function,
+    launch: &KnownLaunch,
+    trial: &Trial,
+    numbers: &[Vec<f64>],
+    is_told: &dyn Fn(usize) -> bool,
+) -> Left {
     let buffer_at = |position: usize| match trial.args.get(position) {
         Some(TrialArg::Address { buffer, .. }) => Some(*buffer),
         _ => None,
     };
-    let open: FxHashSet<usize> = written
-        .iter()
-        .filter(|position| !is_settled(position))
-        .filter_map(|position| buffer_at(*position))
-        .collect();
-    let left = buffers(&func, launch).filter_map(|(position, buffer, scalar)| {
+    let open = buffers(func, launch).filter(|(position, ..)| !is_told(*position));
+    let open: FxHashSet<usize> = open.filter_map(|(position, ..)| buffer_at(position)).collect();
+    let left = buffers(func, launch).filter_map(|(position, buffer, scalar)| {
         let at = buffer_at(position).filter(|at| !open.contains(at))?;
         let name = trial.buffers[at].name.clone();
         Some((buffer.id?, TrialBuffer { name, scalar, numbers: numbers[at].clone() }))
     });
-    Some(Left(left.collect()))
+    Left(left.collect())
 }
 
 /// The buffers that a launch is given, by position, with the types of their elements.

@@ -218,13 +218,9 @@ pub struct Making {
 impl Eq for Making {}
 
 impl Making {
-    /// What the memory of each allocation that was made holds, with the type of its elements by signature
-    /// spelling, where `memory` tells what that of others does, from its first element on; `None` where
-    /// that does not follow.
-    pub fn made(
-        &self,
-        memory: &dyn Fn(u32) -> Option<Vec<f64>>,
-    ) -> Option<Vec<(u32, Arc<str>, Vec<f64>)>> {
+    /// What is in each memory that was made, where `memory` tells what the numbers in that of an allocation
+    /// are, from its first element on; `None` where that does not follow.
+    pub fn made(&self, memory: &dyn Fn(u32) -> Option<Vec<f64>>) -> Option<Vec<MadeMemory>> {
         let mut args = self.args.clone();
         for (_, value) in &mut args {
             value.change_memory(&|_| true, &|tensor| know(tensor, memory));
@@ -232,13 +228,28 @@ impl Making {
         let mut result = self.result.clone();
         result.change_memory(&|_| true, &|tensor| tensor.storage = None);
         let known = data::noted(result, Some(self.maker.make(&args)?));
-        let (made, known) = (tensors(&self.result), tensors(&known));
-        let left = made.into_iter().zip(known).map(|(made, known)| {
-            let storage = known.storage.as_deref()?;
-            let count = usize::try_from(storage.elements).ok()?;
-            Some((made.allocation()?, known.dtype.clone()?, storage.contents.all(count)?))
-        });
-        left.collect()
+        let made = tensors(&self.result).into_iter().zip(tensors(&known));
+        made.map(|(made, known)| MadeMemory::of(made.allocation()?, known)).collect()
+    }
+}
+
+/// Memory that host code made.
+#[derive(Debug, Clone)]
+pub struct MadeMemory {
+    /// Which allocation it is.
+    pub id: u32,
+    /// The type of its elements by signature spelling.
+    pub dtype: Arc<str>,
+    /// What it holds.
+    pub numbers: Vec<f64>,
+}
+
+impl MadeMemory {
+    /// That of a tensor whose numbers are known.
+    fn of(id: u32, tensor: &Tensor) -> Option<MadeMemory> {
+        let storage = tensor.storage.as_deref()?;
+        let numbers = storage.contents.all(usize::try_from(storage.elements).ok()?)?;
+        Some(MadeMemory { id, dtype: tensor.dtype.clone()?, numbers })
     }
 }
 
