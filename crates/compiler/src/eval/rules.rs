@@ -253,7 +253,7 @@ impl<'a> Lowering<'a> {
 
     /// What the kernel is lowered to under `spec` as it is; `None` where there is an error.
     pub(crate) fn as_given(&self, spec: &Specialization) -> Option<ir::Function> {
-        self.rules.lower_as_given(self.sources, self.at, spec).function
+        self.of_other(self.at, spec)
     }
 
     /// The same of another kernel.

@@ -159,17 +159,20 @@ fn is_left(tensor: &Tensor, left: &[(u32, usize)]) -> bool {
 /// Whether one draw of random numbers may tell more of a launch: something is not known, of its own memory or
 /// of what launches before it were given, or only of parts.
 fn is_told_by_draws(launch: &ObservedLaunch) -> bool {
-    let storage = |value: &Value| match value {
-        Value::Tensor(tensor) => tensor.storage.clone(),
-        _ => None,
-    };
     let is_random =
         |storage: &Storage| storage.drawn.is_some() || matches!(storage.contents, Contents::Signed);
     let is_partial = |storage: &Storage| matches!(storage.contents, Contents::Except { .. });
     let mut earlier = launch.before.launches().flat_map(|(launch, _)| &launch.args);
     is_vague(launch)
-        || launch.args.iter().any(|(_, value)| storage(value).is_some_and(|it| is_partial(&it)))
-        || earlier.any(|(_, value)| storage(value).is_some_and(|it| is_random(&it)))
+        || launch.args.iter().any(|(_, value)| storage(value).is_some_and(is_partial))
+        || earlier.any(|(_, value)| storage(value).is_some_and(is_random))
+}
+
+fn storage(value: &Value) -> Option<&Storage> {
+    match value {
+        Value::Tensor(tensor) => tensor.storage.as_deref(),
+        _ => None,
+    }
 }
 
 fn holds_nothing_known(tensor: &Tensor) -> bool {

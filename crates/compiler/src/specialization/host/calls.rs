@@ -328,7 +328,7 @@ impl Host<'_> {
                     [torch, .., name] if **torch == *TORCH => {
                         let sources = values.iter().map(|(_, value)| value);
                         let made = self.note_path(name, sources, made);
-                        self.note_made(Maker::Torch(path), &values, made)
+                        self.note_made(Maker::Torch(path), || values.clone(), made)
                     }
                     _ => made,
                 }
@@ -617,8 +617,11 @@ impl Host<'_> {
                     (known, _) => self.allocate(result, known),
                 };
                 let made = self.note_path(name, sources(), made);
-                let given = [(None, receiver.clone())].into_iter().chain(args.0.iter().cloned());
-                self.note_made(Maker::Method(name.into()), &given.collect::<Vec<_>>(), made)
+                let given = || {
+                    let receiver = (None, receiver.clone());
+                    [receiver].into_iter().chain(args.0.iter().cloned()).collect()
+                };
+                self.note_made(Maker::Method(name.into()), given, made)
             }
         }
     }

@@ -63,7 +63,11 @@ impl Host<'_> {
                             let value = data::noted(value, data::binary(*op, &lhs, &rhs));
                             let value = self.allocate_known(value);
                             let value = self.note_sums(*op, (&lhs, &rhs), value);
-                            self.note_made(Maker::Binary(*op), &[(None, lhs), (None, rhs)], value)
+                            self.note_made(
+                                Maker::Binary(*op),
+                                || vec![(None, lhs), (None, rhs)],
+                                value,
+                            )
                         }
                         contents => self.allocate(value, contents),
                     },

@@ -1,5 +1,6 @@
 //! The order in memory that PyTorch gives to what it makes element by element.
 
+use super::sizes::{all_known, dims};
 use super::value::{Tensor, Value};
 use super::views;
 
@@ -7,7 +8,7 @@ use super::views;
 /// contiguous one; `None` where that is not known. Source: `TensorIteratorBase` of PyTorch, `fast_set_up`
 /// and `reorder_dimensions`.
 pub(super) fn elementwise(shape: &[Value], operands: &[&Tensor]) -> Option<Option<Vec<Value>>> {
-    let sizes = numbers(shape)?;
+    let sizes = all_known(shape)?;
     let is_plain = |tensor: &&Tensor| {
         tensor.shape.as_deref() == Some(shape) && views::is_contiguous(tensor) == Some(true)
     };
@@ -31,8 +32,8 @@ pub(super) fn elementwise(shape: &[Value], operands: &[&Tensor]) -> Option<Optio
 
 /// The strides of an operand along the axes of the result; none along those in which it is repeated.
 fn steps(sizes: &[i128], tensor: &Tensor) -> Option<Vec<i128>> {
-    let own = numbers(tensor.shape.as_deref()?)?;
-    let strides = numbers(&views::strides(tensor)?)?;
+    let own = dims(tensor)?;
+    let strides = all_known(&views::strides(tensor)?)?;
     let added = sizes.len().checked_sub(own.len())?;
     let along = own
         .iter()
@@ -66,12 +67,4 @@ fn order(sizes: &[i128], steps: &[Vec<i128>], first: usize, second: usize) -> Op
         (a, b) if a != b => Some(a > b),
         _ => (sizes[first] > sizes[second]).then_some(true),
     })
-}
-
-fn numbers(values: &[Value]) -> Option<Vec<i128>> {
-    let number = |value: &Value| match value {
-        Value::Int(number) => *number,
-        _ => None,
-    };
-    values.iter().map(number).collect()
 }

@@ -50,15 +50,22 @@ impl Host<'_> {
     /// Gives what a function made of a tensor memory of its own where something is known of what it
     /// holds, so that it is seen what writes to it.
     pub(super) fn allocate_known(&mut self, value: Value) -> Value {
+        self.allocate_parts(value, Value::kept_contents)
+    }
+
+    /// Gives each tensor of a value of which that tells `contents` memory of its own that holds these.
+    pub(super) fn allocate_parts(
+        &mut self,
+        value: Value,
+        contents: fn(&Value) -> Option<Contents>,
+    ) -> Value {
+        let mut each = |items: Vec<Value>| {
+            items.into_iter().map(|item| self.allocate_parts(item, contents)).collect()
+        };
         match value {
-            Value::Record { names, items } => {
-                let items = items.into_iter().map(|item| self.allocate_known(item)).collect();
-                Value::Record { names, items }
-            }
-            Value::Tuple(items) => {
-                Value::Tuple(items.into_iter().map(|item| self.allocate_known(item)).collect())
-            }
-            value => match value.kept_contents() {
+            Value::Record { names, items } => Value::Record { names, items: each(items) },
+            Value::Tuple(items) => Value::Tuple(each(items)),
+            value => match contents(&value) {
                 Some(contents) => self.allocate(value, contents),
                 None => value,
             },

@@ -85,11 +85,6 @@ impl Past {
         self.left.extend(allocations.iter().map(|id| (*id, at)));
     }
 
-    /// Whether a step left what one of these holds.
-    fn leads_to(&self, args: &[(Option<Name>, Value)]) -> bool {
-        !self.left.is_empty() && !self.left_of(args).is_empty()
-    }
-
     fn left_of(&self, args: &[(Option<Name>, Value)]) -> Left {
         let ids = args.iter().flat_map(|(_, value)| value.allocations());
         ids.filter_map(|id| Some((id, *self.left.get(&id)?))).collect()
@@ -214,7 +209,7 @@ pub struct Making {
     result: Value,
 }
 
-// Numbers among the arguments are none of which one is not equal to itself.
+// A NaN among the arguments makes it another one than itself, which is then worked out again.
 impl Eq for Making {}
 
 impl Making {
@@ -308,40 +303,26 @@ impl Host<'_> {
         }
     }
 
-    /// Notes that host code made `result` by `maker` of `args`, where launches left what these hold and that
-    /// is why nothing is known of it.
+    /// Notes that host code made `result` by `maker` of what `args` gives, where launches left what these hold
+    /// and that is why nothing is known of it.
     pub(super) fn note_made(
         &mut self,
         maker: Maker,
-        args: &[(Option<Name>, Value)],
+        args: impl FnOnce() -> Vec<(Option<Name>, Value)>,
         result: Value,
     ) -> Value {
-        if !self.past.leads_to(args) || !maker.makes_new() || !is_new(&result, args) {
+        if self.past.left.is_empty() || !maker.makes_new() || !self.doubt.is_straight() {
             return result;
         }
-        let result = self.allocate_each(result);
+        let args = args();
+        if self.past.left_of(&args).is_empty() || !is_new(&result, &args) {
+            return result;
+        }
+        let anywhere = |value: &Value| value.allocations().is_empty().then_some(Contents::Unknown);
+        let result = self.allocate_parts(result, anywhere);
         let allocations = result.allocations();
-        match self.doubt.is_straight() {
-            true => {
-                let making = Making { maker, args: args.to_vec(), result: result.clone() };
-                self.past.push(Step::Made(Arc::new(making)), args, &allocations);
-            }
-            false => self.past.forget(&allocations),
-        }
+        let making = Arc::new(Making { maker, args, result: result.clone() });
+        self.past.push(Step::Made(Arc::clone(&making)), &making.args, &allocations);
         result
-    }
-
-    fn allocate_each(&mut self, value: Value) -> Value {
-        match value {
-            Value::Record { names, items } => {
-                let items = items.into_iter().map(|item| self.allocate_each(item)).collect();
-                Value::Record { names, items }
-            }
-            Value::Tuple(items) => {
-                Value::Tuple(items.into_iter().map(|item| self.allocate_each(item)).collect())
-            }
-            Value::Tensor(tensor) if tensor.memory().is_some() => Value::Tensor(tensor),
-            value => self.allocate(value, Contents::Unknown),
-        }
     }
 }

@@ -422,7 +422,12 @@ fn sizes(shape: &[i128]) -> Vec<Value> {
 
 /// The sizes of a tensor, where all are known.
 pub(super) fn dims(tensor: &Tensor) -> Option<Vec<i128>> {
-    tensor.shape.as_ref()?.iter().map(known).collect()
+    all_known(tensor.shape.as_ref()?)
+}
+
+/// Numbers, where all are known.
+pub(super) fn all_known(values: &[Value]) -> Option<Vec<i128>> {
+    values.iter().map(known).collect()
 }
 
 /// The type of tensors that are of one.
