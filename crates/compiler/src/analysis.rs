@@ -51,7 +51,7 @@ mod written;
 pub use across::reconcile;
 pub use blame::blame;
 pub use compiled::{CompiledKernel, check_compiled};
-pub use executed::{Execute, Fault, Trial, TrialArg, TrialBuffer};
+pub use executed::{Execute, Fault, FaultKind, Trial, TrialArg, TrialBuffer};
 pub use failing::check_host;
 pub use launches::check_launches;
 pub use policy::{Lints, settle};

@@ -115,10 +115,11 @@ pub(super) struct Event {
     pub message: String,
 }
 
-/// The earliest event of each kind, place and buffer, with how many there were.
+/// The event that is kept of each kind, place and buffer, with how many there were.
 type Events = BTreeMap<(FindingKind, Loc, Option<String>), (Event, u64)>;
 
-/// Findings of all workers: one for each kind and place, the earliest program and lane kept.
+/// Findings of all workers: one for each kind and place, the earliest program and lane kept, of races one
+/// of two programs that store before others.
 #[derive(Debug, Default)]
 pub(super) struct Log {
     events: Mutex<Events>,
@@ -136,7 +137,9 @@ impl Log {
             std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
         };
         *count += 1;
-        if (event.linear, event.lane) < (kept.linear, kept.lane) {
+        // Two programs that store are the greater mistake.
+        let rank = |event: &Event| (!event.both_store, event.linear, event.lane);
+        if rank(&event) < rank(kept) {
             *kept = event;
         }
     }

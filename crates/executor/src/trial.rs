@@ -1,6 +1,6 @@
 //! Launches that checks execute.
 
-use tile_compiler::analysis::{Execute, Fault, Trial, TrialArg};
+use tile_compiler::analysis::{Execute, Fault, FaultKind, Trial, TrialArg};
 use tile_compiler::ir::{Function, Scalar};
 
 use crate::number::{decode, encode};
@@ -12,28 +12,52 @@ pub struct Executor;
 
 impl Execute for Executor {
     fn faults(&self, func: &Function, trial: &Trial) -> Vec<Fault> {
-        let Some(Done { report, .. }) = run(func, trial, true) else { return Vec::new() };
+        let sanitizing = Options { sanitize: true, ..Options::default() };
+        let Some(Done { report, .. }) = run(func, trial, sanitizing) else { return Vec::new() };
         let faults = report.findings.into_iter().filter_map(|finding| {
-            let is_outside = match finding.kind {
-                FindingKind::OutOfBounds => true,
-                FindingKind::Race if finding.both_store => false,
+            let kind = match finding.kind {
+                FindingKind::OutOfBounds => FaultKind::Outside,
+                FindingKind::Race if finding.both_store => FaultKind::Stores,
+                FindingKind::Race => FaultKind::Reads,
                 _ => return None,
             };
             let (loc, program, message) = (finding.loc, finding.program, finding.message);
-            Some(Fault { is_outside, loc, program, message })
+            Some(Fault { kind, loc, program, message })
         });
-        faults.collect()
+        let mut faults: Vec<Fault> = faults.collect();
+        // Many a program reads what it then makes nothing of.
+        if faults.iter().any(|fault| fault.kind == FaultKind::Reads)
+            && !depends_on_order(func, trial)
+        {
+            faults.retain(|fault| fault.kind != FaultKind::Reads);
+        }
+        faults
     }
 
     fn left(&self, func: &Function, trial: &Trial) -> Option<Vec<Vec<f64>>> {
-        let done = run(func, trial, false)?;
-        let is_outside = |kind: &FindingKind| matches!(kind, FindingKind::OutOfBounds);
-        let is_whole = !done.report.out_of_work
-            && !done.report.findings.iter().any(|finding| is_outside(&finding.kind));
-        let buffers = trial.buffers.iter().zip(&done.ids);
-        let numbers = buffers.map(|(buffer, id)| numbers(buffer.scalar, &done.buffers.bytes(*id)));
-        is_whole.then(|| numbers.collect())
+        let left = bytes_left(func, trial, Options::default())?;
+        let buffers = trial.buffers.iter().zip(&left);
+        Some(buffers.map(|(buffer, bytes)| numbers(buffer.scalar, bytes)).collect())
     }
+}
+
+/// Whether a launch leaves something else where its programs run from the last to the first. Only those of
+/// which one reads or stores what another one stores see their order.
+fn depends_on_order(func: &Function, trial: &Trial) -> bool {
+    let in_order = |backwards| bytes_left(func, trial, Options { backwards, ..Options::default() });
+    match (in_order(false), in_order(true)) {
+        (Some(forwards), Some(backwards)) => forwards != backwards,
+        _ => false,
+    }
+}
+
+/// The bytes of each buffer after a launch; `None` where its work did not suffice, or it leaves a buffer.
+fn bytes_left(func: &Function, trial: &Trial, options: Options) -> Option<Vec<Vec<u8>>> {
+    let done = run(func, trial, options)?;
+    let is_outside = |kind: &FindingKind| matches!(kind, FindingKind::OutOfBounds);
+    let is_whole = !done.report.out_of_work
+        && !done.report.findings.iter().any(|finding| is_outside(&finding.kind));
+    is_whole.then(|| done.ids.iter().map(|id| done.buffers.bytes(*id)).collect())
 }
 
 /// A launch that ended.
@@ -44,7 +68,7 @@ struct Done {
 }
 
 /// Runs a launch; `None` where it needs what only a GPU has, or does not end.
-fn run(func: &Function, trial: &Trial, sanitize: bool) -> Option<Done> {
+fn run(func: &Function, trial: &Trial, options: Options) -> Option<Done> {
     let kernel = Kernel::compile(func).ok()?;
     let mut buffers = Buffers::new();
     let added = trial.buffers.iter().map(|buffer| {
@@ -64,7 +88,7 @@ fn run(func: &Function, trial: &Trial, sanitize: bool) -> Option<Done> {
         }
     };
     let args: Vec<Arg> = trial.args.iter().map(arg).collect();
-    let options = Options { sanitize, work: Some(trial.work), ..Options::default() };
+    let options = Options { work: Some(trial.work), ..options };
     let report = kernel.launch(&mut buffers, &args, trial.grid, &options).ok()?;
     Some(Done { buffers, ids, report })
 }

@@ -78,11 +78,22 @@ pub struct TrialBuffer {
     pub numbers: Vec<f64>,
 }
 
+/// What goes wrong in a [`Trial`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FaultKind {
+    /// An access outside of a buffer.
+    Outside,
+    /// Two programs store to one element.
+    Stores,
+    /// A program reads what another one stores, and what the launch leaves depends on their order.
+    Reads,
+}
+
 /// Something that goes wrong in a [`Trial`].
 #[derive(Debug, Clone)]
 pub struct Fault {
-    /// Whether it is an access outside of a buffer; otherwise two programs store to one element.
-    pub is_outside: bool,
+    /// What it is.
+    pub kind: FaultKind,
     /// Where.
     pub loc: Loc,
     /// The first program that shows it.
@@ -119,7 +130,7 @@ pub(super) fn check(
     for (launch, trial) in trials.take(MAX_TRIALS) {
         let faults = executor.faults(func, &trial).into_iter();
         let is_shown = deciding.iter().all(|position| is_shown(func, launch, *position));
-        for fault in faults.filter(|fault| fault.is_outside || is_shown) {
+        for fault in faults.filter(|fault| fault.kind == FaultKind::Outside || is_shown) {
             let at = AtLaunch {
                 site: launch.site,
                 caller: launch.caller,
@@ -153,11 +164,12 @@ fn finding(
     spec: &Specialization,
     fault: &Fault,
 ) -> Diagnostic {
-    let code = if fault.is_outside { Code::OutOfBounds } else { Code::Race };
     let program = report::program(fault.program.map(i128::from), launch.grid_rank);
-    let message = match fault.is_outside {
-        true => format!("program {program}: {}", fault.message),
-        false => fault.message.clone(),
+    let message = fault.message.clone();
+    let (code, message) = match fault.kind {
+        FaultKind::Outside => (Code::OutOfBounds, format!("program {program}: {message}")),
+        FaultKind::Stores => (Code::Race, message),
+        FaultKind::Reads => (Code::ReadRace, message),
     };
     let found = report::finding(func, fault.loc, code, message);
     Diagnostic {

@@ -116,12 +116,18 @@ pub fn candidates(path: &str, roots: &[String], level: u32, module: &[Name]) -> 
     if module.is_empty() {
         return Vec::new();
     }
-    let own = own_package(path, &module[0]).filter(|own| !roots.iter().any(|root| root == own));
+    let is_installed = INSTALLED.contains(&&*module[0]);
+    let own = own_package(path, &module[0]).filter(|_| !is_installed);
+    let own = own.filter(|own| !roots.iter().any(|root| root == own));
     let roots = roots.iter().map(String::as_str).chain(own);
     let files = roots.flat_map(|root| module_files(root, module));
     // A file does not mean itself: of two modules of one name, a package's own is not the outer one.
     files.filter(|file| file != path).collect()
 }
+
+/// Packages whose names projects also give to their parts, as `layers/torch`: what is imported by such a name
+/// is the installed package.
+const INSTALLED: &[&str] = &["jax", "numpy", "torch", "triton"];
 
 /// The directory that holds the package `name` which the file `path` is part of. A package that was
 /// copied into another one still imports itself by its own name.
@@ -178,6 +184,12 @@ mod tests {
         let files = candidates("a/copies/b/c/d.py", &[], 0, &names("b.e"));
         assert_eq!(files, ["a/copies/b/e/__init__.py", "a/copies/b/e.py", "a/copies/b/e.tile"]);
         assert!(candidates("a/copies/b/c/d.py", &[], 0, &names("f.e")).is_empty());
+    }
+
+    #[test]
+    fn a_part_does_not_import_itself_by_the_name_of_an_installed_package() {
+        assert!(candidates("layers/torch/norm.py", &[], 0, &names("torch")).is_empty());
+        assert!(candidates("layers/triton/norm.py", &[], 0, &names("triton.language")).is_empty());
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::builtins::{self, PYTHON, PYTHON_HOST, TritonVersion};
 use crate::hir::{
-    Arg, Body, Expr, ExprId, Guard, Item, ItemKind, Module, Name, Occasion, PYTHON_NAMES,
+    Arg, Body, Expr, ExprId, Guard, Item, ItemKind, Literal, Module, Name, Occasion, PYTHON_NAMES,
     names_by_star,
 };
 use crate::source::FileId;
@@ -341,7 +341,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// `triton.jit(f)`, `triton.autotune(...)(f)` and the like; `tl.constexpr(value)`;
-    /// `namedtuple(...)`.
+    /// `namedtuple(...)`; `pytest.importorskip("triton")`.
     fn wrapped(
         &mut self,
         scope: Scope<'_>,
@@ -359,6 +359,12 @@ impl<'a> Resolver<'a> {
             return Resolution::Class(ItemRef { file: scope.file, index: 0 });
         }
         let [Arg { value, .. }, ..] = args else { return Resolution::Unknown };
+        if let Expr::Literal(Literal::Str(name)) = &body.exprs[*value]
+            && imports_by_text(&wrapper)
+        {
+            let path: Vec<Name> = name.split('.').map(Name::from).collect();
+            return self.module_path(scope.file, 0, &path);
+        }
         if is_partial(&wrapper) {
             return match self.expr(scope, body, *value, before) {
                 Resolution::Triton(path) if decorators::is_decorator(&path) => {
@@ -560,6 +566,14 @@ fn may_star(path: &[Name], name: &str) -> bool {
 /// Whether Python defines the name everywhere, and kernels or host code that is read may use it.
 fn is_python(name: &str) -> bool {
     [PYTHON, PYTHON_HOST].iter().any(|module| builtins::member(module, name).is_some())
+}
+
+/// Whether something gives the module that a text names: `pytest.importorskip` and
+/// `importlib.import_module`.
+fn imports_by_text(resolution: &Resolution) -> bool {
+    let Resolution::External(path) = resolution else { return false };
+    let [module, name] = &path[..] else { return false };
+    matches!((&**module, &**name), ("pytest", "importorskip") | ("importlib", "import_module"))
 }
 
 /// True for `functools.partial`.

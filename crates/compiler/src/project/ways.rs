@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::launchers::{Mentions, decorated_by, launchers, mentions, outermost};
 use super::{ItemRef, Resolution, Scope, Sources, item, resolve, resolve_item};
-use crate::hir::{Expr, ExprId, Item, ItemKind, Module, Name, Stmt};
+use crate::hir::{Expr, ExprId, Item, ItemKind, Literal, Module, Name, Stmt};
 use crate::source::FileId;
 
 /// The folder of a Python environment: what a package in it calls in others is its own business.
@@ -308,13 +308,15 @@ fn imported_by(sources: &dyn Sources, file: FileId, imports: &Imports) -> Vec<Fi
     found
 }
 
-/// The names after dots in the code of a module.
+/// The names after dots in the code of a module, and the texts in it where it asks for members by those.
 fn members_named(module: &Module) -> FxHashSet<Name> {
-    let attributes = exprs(module).filter_map(|expr| match expr {
-        Expr::Attribute { attr, .. } => Some(attr),
+    let by_text = exprs(module).any(|expr| expr.is_name("getattr"));
+    let members = exprs(module).filter_map(|expr| match expr {
+        Expr::Attribute { attr, .. } => Some(attr.clone()),
+        Expr::Literal(Literal::Str(text)) if by_text => Some(Name::from(&**text)),
         _ => None,
     });
-    attributes.cloned().collect()
+    members.collect()
 }
 
 /// The names that stand by themselves in the code of a module.

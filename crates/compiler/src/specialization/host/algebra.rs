@@ -27,15 +27,17 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Va
         "svd" | "qr" | "eigh" | "svdvals" | "eigvalsh" | "pinv" => factors(name, tensor, args),
         _ if MATRICES.contains(&name) => Some(ordered_anyhow(tensor.dtype.clone(), &dims(tensor)?)),
         "solve" => match args.get(0, "B")? {
-            Value::Tensor(right)
-                if right.dtype == tensor.dtype && right.shape.as_ref()?.len() > 1 =>
-            {
-                Some(ordered_anyhow(tensor.dtype.clone(), &dims(right)?))
-            }
+            Value::Tensor(right) if right.dtype == tensor.dtype => like_right_side(right),
             _ => None,
         },
         _ => transformed(name, tensor, args),
     }
+}
+
+/// What solves equations for the columns of `right`.
+pub(super) fn like_right_side(right: &Tensor) -> Option<Value> {
+    let sizes = dims(right).filter(|sizes| sizes.len() > 1)?;
+    Some(ordered_anyhow(right.dtype.clone(), &sizes))
 }
 
 /// What decompositions of matrices give.

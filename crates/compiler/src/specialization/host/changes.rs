@@ -197,6 +197,12 @@ impl Host<'_> {
         {
             return self.change_collection(frame, value, around);
         }
+        if let Some((value, key)) = set_by_default(body, object)
+            && is_named(body, key)
+            && let Some(around) = self.with_item(frame, (value, key), &changed)
+        {
+            return self.change_collection(frame, value, around);
+        }
         let is_part = matches!(body.exprs[object], Expr::Subscript { .. });
         let now = match !is_part && self.doubt.is_straight() {
             true => changed.clone(),
@@ -309,6 +315,17 @@ fn held(body: &Body, collection: ExprId) -> Option<(ExprId, &Name)> {
     match &body.exprs[collection] {
         Expr::Attribute { value, attr } => is_named(body, *value).then_some((*value, attr)),
         Expr::Subscript { value, .. } => held(body, *value),
+        _ => None,
+    }
+}
+
+/// The dict and the key of `dict.setdefault(key, ...)`.
+fn set_by_default(body: &Body, call: ExprId) -> Option<(ExprId, ExprId)> {
+    let Expr::Call { callee, args } = &body.exprs[call] else { return None };
+    match &body.exprs[*callee] {
+        Expr::Attribute { value, attr } if &**attr == "setdefault" => {
+            Some((*value, args.first()?.value))
+        }
         _ => None,
     }
 }

@@ -28,6 +28,9 @@ const REGIONS: &[&str] = &[
 /// Attributes of a tensor, and of the context of an `autograd.Function`, that say whether gradients are wanted.
 const WANTS_GRADIENT: &[&str] = &["grad", "needs_input_grad", "requires_grad"];
 
+/// Functions of `time` that tell how late it is.
+const CLOCKS: &[&str] = &["monotonic", "perf_counter", "perf_counter_ns", "time", "time_ns"];
+
 /// What tells where a tensor or a program is.
 const DEVICES: &[&str] = &["device", "is_available", "is_cpu", "is_cuda", "is_xpu"];
 
@@ -213,6 +216,29 @@ impl Frame {
     /// Whether a condition that is not known may turn out either way.
     pub(super) fn may_be_either(&self, test: ExprId) -> bool {
         self.is_open(test) || self.asks_a_tensor(test)
+    }
+
+    /// Whether a condition compares how late it is: a loop that goes on until so much time has passed runs
+    /// at least once.
+    pub(super) fn awaits_time(&self, test: ExprId) -> bool {
+        let exprs = &self.code.body().exprs;
+        matches!(exprs[test], Expr::Compare { .. }) && self.asks_a_clock(test)
+    }
+
+    fn asks_a_clock(&self, id: ExprId) -> bool {
+        let exprs = &self.code.body().exprs;
+        let mut asks = match &exprs[id] {
+            Expr::Call { callee, .. } => match &exprs[*callee] {
+                Expr::Attribute { value, attr } => {
+                    exprs[*value].is_name("time") && CLOCKS.contains(&&**attr)
+                }
+                Expr::Name(name) => CLOCKS.contains(&&**name),
+                _ => false,
+            },
+            _ => false,
+        };
+        exprs[id].for_each_child(|child| asks |= self.asks_a_clock(child));
+        asks
     }
 
     /// Who decides a condition that is not known.

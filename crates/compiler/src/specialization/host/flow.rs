@@ -450,8 +450,8 @@ impl Host<'_> {
                 _ => break,
             }
         }
-        let doubtful = !frame.may_be_either(test)
-            && !matches!(frame.code.body().exprs[test], Expr::Literal(_));
+        let settled = frame.may_be_either(test) || frame.awaits_time(test);
+        let doubtful = !settled && !matches!(frame.code.body().exprs[test], Expr::Literal(_));
         self.doubting(doubtful, |host| host.perhaps(frame, body))
     }
 

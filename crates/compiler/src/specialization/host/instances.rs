@@ -295,7 +295,7 @@ impl Host<'_> {
         self.lineage(own).contains(&class).then_some(true)
     }
 
-    fn bases(&self, at: ItemRef) -> Vec<Resolution> {
+    pub(super) fn bases(&self, at: ItemRef) -> Vec<Resolution> {
         let Some(class) = class(self.sources, at) else { return Vec::new() };
         let scope = project::item_scope(self.sources, at);
         let scope = Scope { file: at.file, path: &scope };

@@ -72,6 +72,18 @@ impl Host<'_> {
                 let given: Vec<_> = std::iter::once(listed).chain(rest).collect();
                 self.global_call(name, &Args(&given))
             }
+            ("max" | "min", given) if let Some(key) = args.keyword("key") => {
+                let items = match given {
+                    [items] => (*items).clone(),
+                    items => Value::List(items.iter().copied().cloned().collect()),
+                };
+                // The first of those that are alike, in either order.
+                let from_most = Value::Bool(Some(name == "max"));
+                match self.sorted(&items, key, Some(&from_most)) {
+                    Value::List(items) => items.into_iter().next().unwrap_or(Value::Unknown),
+                    _ => Value::Unknown,
+                }
+            }
             ("sorted", [items]) if let Some(key) = args.keyword("key") => {
                 self.sorted(items, key, args.keyword("reverse"))
             }
@@ -372,6 +384,10 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
             }
             _ => Value::Unknown,
         },
+        ["torch", "cholesky_solve"] => {
+            let made = args.of_tensor().and_then(|(right, _)| algebra::like_right_side(right));
+            made.map_or(Value::Unknown, |made| devices::made(args, made))
+        }
         ["torch", name]
             if let Some((tensor, rest)) = args.of_tensor()
                 && let Some(misuse) = fits::refusal(name, tensor, &rest) =>

@@ -6,7 +6,7 @@ use super::value::{Callable, Value};
 use super::{Frame, Host};
 use crate::hir::{Function, Name, ParamKind};
 use crate::project::{
-    ItemRef, Resolution, Scope, callee, class, function, item, resolve_expr, resolve_item,
+    self, ItemRef, Resolution, Scope, callee, class, function, item, resolve_expr, resolve_item,
 };
 use crate::source::FileId;
 
@@ -34,13 +34,39 @@ impl Host<'_> {
         };
         let decorators = self.decorators(at.file, &scope, function);
         for (decorator, found) in function.decorators.iter().zip(decorators).rev() {
-            if !is_wrapper_of(&found) {
+            if !is_wrapper_of(&found) || self.only_enters(&found) {
                 continue;
             }
             let decorator = self.head_expr(at.file, &scope, function, *decorator);
             wrapped = self.call_value(&decorator, &[(None, wrapped)]);
         }
         Some(wrapped)
+    }
+
+    /// Whether a decorator enters a context around each call, and hands on what the call gives and gets:
+    /// a class that derives from `contextlib.ContextDecorator`, or a `contextlib.contextmanager`.
+    fn only_enters(&self, decorator: &Resolution) -> bool {
+        let is_of = |found: &Resolution, name| {
+            matches!(found, Resolution::External(path)
+            if path.iter().map(|part| &**part).eq(["contextlib", name]))
+        };
+        match decorator {
+            Resolution::Class(at) => {
+                let derives = |at: &ItemRef| {
+                    self.bases(*at).iter().any(|base| is_of(base, "ContextDecorator"))
+                };
+                self.lineage(*at).iter().any(derives)
+                    && self.class_method(*at, "__call__").is_none()
+            }
+            Resolution::Function(at) => {
+                let Some(function) = function(self.sources, *at) else { return false };
+                let scope = project::item_scope(self.sources, *at);
+                let outer = scope.len().saturating_sub(1);
+                let found = self.decorators(at.file, &scope[..outer], &function);
+                found.iter().any(|found| is_of(found, "contextmanager"))
+            }
+            _ => false,
+        }
     }
 
     /// Does what the decorators of a function or class do when it is made.
