@@ -39,14 +39,18 @@ pub(crate) fn or_apart(
 fn set_apart(ptx: &str) -> String {
     let mut lines: Vec<String> = ptx.lines().map(str::to_owned).collect();
     for line in &mut lines {
-        // LLVM itself writes a tab behind the name.
-        let register =
-            line.trim().strip_prefix("mov.u32 ").and_then(|it| it.strip_suffix(", %tid.x;"));
-        if let Some(register) = register.filter(|it| it.starts_with('%')).map(str::to_owned) {
+        if let Some(register) = thread_number_read_anew(line).map(str::to_owned) {
             line.push_str(&format!(" shfl.sync.bfly.b32 {register}, {register}, 0, 31, -1;"));
         }
     }
     lines.join("\n") + "\n"
+}
+
+/// The register into which a line reads the thread's number anew, behind a loop of products.
+pub(crate) fn thread_number_read_anew(line: &str) -> Option<&str> {
+    // LLVM itself writes a tab behind the name.
+    let register = line.trim().strip_prefix("mov.u32 ")?.strip_suffix(", %tid.x;")?;
+    register.starts_with('%').then_some(register)
 }
 
 /// `ptx` without what it asks the assembler for.

@@ -57,20 +57,20 @@ fn ends_block(line: &str) -> bool {
 }
 
 /// A line of instructions.
-struct Statement<'t> {
+pub(crate) struct Statement<'t> {
     line: &'t str,
     /// The directive that says where in the source it comes from.
     place: &'t str,
     /// Registers that it may read.
-    reads: Vec<&'t str>,
+    pub(crate) reads: Vec<&'t str>,
     /// Registers that it may write.
-    writes: Vec<&'t str>,
+    pub(crate) writes: Vec<&'t str>,
     /// Whether it does nothing but compute these.
-    is_pure: bool,
+    pub(crate) is_pure: bool,
 }
 
 impl<'t> Statement<'t> {
-    fn of(line: &'t str, place: &'t str) -> Statement<'t> {
+    pub(crate) fn of(line: &'t str, place: &'t str) -> Statement<'t> {
         let mut statement =
             Statement { line, place, reads: Vec::new(), writes: Vec::new(), is_pure: true };
         for inst in line.split(';').map(str::trim) {

@@ -8,6 +8,7 @@
 //! that links LLVM. It runs in worker processes only: LLVM can abort and the assembler can hang.
 
 mod address;
+mod anew;
 mod apart;
 mod depth_first;
 mod distances;
@@ -421,6 +422,7 @@ fn assemble(
         if needs.compares_behind {
             best = apart::or_apart(tool, manifest, wish, needs, best);
         }
+        best = anew::or_anew(tool, manifest, best);
     }
     if !artifact.has_products {
         best = together::or_together(tool, manifest, best);
