@@ -295,6 +295,19 @@ impl Wish {
         }
     }
 
+    /// The wish for a kernel that was assembled without.
+    fn settled_for(self, manifest: &Manifest, assembled: &Assembled) -> Wish {
+        let loads = assembled.bytes_left_for_later().div_ceil(4);
+        let registers = assembled.report.registers;
+        let settle = |limits| self.settled(limits, manifest, registers, loads);
+        SmLimits::of(&manifest.arch).map_or(self, settle)
+    }
+
+    /// Whether nothing that is accepted takes fewer registers.
+    fn only_adds_registers(self) -> bool {
+        matches!(self, Wish::Nothing | Wish::Room { .. })
+    }
+
     /// The CTAs to ask for, given a report on the kernel as it was assembled without.
     fn blocks(self, limits: &SmLimits, manifest: &Manifest, registers: u32) -> Option<u32> {
         /// Warps that keep the matrix units busy: with so many there, more gain nothing.
@@ -362,15 +375,32 @@ fn assemble_order(
     wish: Wish,
     printed: &mut Printed,
 ) -> Result<Assembled, CodegenError> {
+    let assembled = assemble_plain(tool, manifest, printed)?;
+    let wish = wish.settled_for(manifest, &assembled);
+    Ok(assemble_wish(tool, manifest, wish, printed, assembled))
+}
+
+/// Assembles PTX as it is.
+fn assemble_plain(
+    tool: &Path,
+    manifest: &Manifest,
+    printed: &Printed,
+) -> Result<Assembled, CodegenError> {
+    let assembled = ptxas::assemble(tool, &printed.ptx, &manifest.arch);
+    Ok(assembled.map_err(|error| error.at_sources(&printed.line_map))?)
+}
+
+/// What is wished for, if it can be had, else what was `assembled` without.
+fn assemble_wish(
+    tool: &Path,
+    manifest: &Manifest,
+    wish: Wish,
+    printed: &mut Printed,
+    assembled: Assembled,
+) -> Assembled {
     let Manifest { arch, num_warps, .. } = manifest;
-    let assembled = ptxas::assemble(tool, &printed.ptx, arch);
-    let assembled = assembled.map_err(|error| error.at_sources(&printed.line_map))?;
-    let registers = assembled.report.registers;
-    let limits = SmLimits::of(arch);
-    let loads = assembled.bytes_left_for_later().div_ceil(4);
-    let wish = limits.map_or(wish, |limits| wish.settled(limits, manifest, registers, loads));
-    let blocks = limits
-        .and_then(|limits| wish.blocks(limits, manifest, registers))
+    let blocks = SmLimits::of(arch)
+        .and_then(|limits| wish.blocks(limits, manifest, assembled.report.registers))
         .and_then(|blocks| with_blocks(&printed.ptx, num_warps * 32, blocks));
     if let Some(ptx) = blocks {
         // It is refused where single instructions need more registers.
@@ -378,10 +408,10 @@ fn assemble_order(
             && wish.accepts(manifest, &assembled, &other)
         {
             printed.ptx = ptx;
-            return Ok(other);
+            return other;
         }
     }
-    Ok(assembled)
+    assembled
 }
 
 /// Fills in PTX, machine code, resources and SASS, as far as tools are at hand. Of the orders in

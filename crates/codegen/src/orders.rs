@@ -5,6 +5,7 @@
 
 use std::panic::resume_unwind;
 use std::path::Path;
+use std::thread::ScopedJoinHandle;
 
 use tile_compiler::artifact::{LineMap, Manifest};
 use tile_compiler::gpu::limits::SmLimits;
@@ -13,7 +14,10 @@ use tile_compiler::ir::{Function, Opcode};
 use crate::loops::Spent;
 use crate::machine::Order;
 use crate::ptxas::{self, Assembled};
-use crate::{Arch, CodegenError, Wish, assemble_order, can_lose, has, has_loops, with_directive};
+use crate::{
+    Arch, CodegenError, Wish, assemble_order, assemble_plain, assemble_wish, can_lose, has,
+    has_loops, with_directive,
+};
 
 /// PTX in one order of instructions.
 pub(crate) struct Printed {
@@ -199,7 +203,7 @@ pub(crate) fn resident_blocks(manifest: &Manifest, assembled: &Assembled) -> u32
 
 /// `best`, or the kernel in depth-first order, where registers keep CTAs out: with those that it takes by itself, if
 /// `best` could lose what keeps one out, else, where threads often wait, with an eighth less than `best`, if that lets
-/// no more CTAs in.
+/// no more CTAs in. Both are assembled beside each other.
 pub(crate) fn or_depth_first(
     tool: &Path,
     manifest: &Manifest,
@@ -213,20 +217,50 @@ pub(crate) fn or_depth_first(
         |limits: &SmLimits| limits.more_blocks(*num_warps, registers, *shared_bytes).next();
     let Some((_, of_more)) = SmLimits::of(arch).and_then(more_blocks) else { return best };
     let fewer = registers - registers.div_ceil(8);
-    let may_narrow = waits == Waits::Often && fewer > of_more;
+    // What spills has no registers to lose.
+    let spills = best.1.report.spill_store_bytes > 0;
+    let may_narrow = waits == Waits::Often && fewer > of_more && !spills;
     let narrow = may_narrow.then(|| narrowed(manifest, &printed, fewer)).flatten();
-    let best = if can_lose(registers, of_more) {
-        let other = assemble_orders(tool, manifest, wish, vec![printed]);
-        other.into_iter().fold(best, |best, other| better_of(manifest, waits, best, other))
-    } else {
-        best
-    };
-    let is_as_before = best.0.order != Order::DepthFirst;
-    let Some(narrow) = narrow.filter(|_| is_as_before) else { return best };
-    match ptxas::assemble(tool, &narrow.ptx, arch) {
-        Ok(other) if leaves_registers(manifest, &best.1, &other) => (narrow, other),
+    let as_is = can_lose(registers, of_more).then_some(printed);
+    let (narrow, as_is) = std::thread::scope(|scope| {
+        let narrow = narrow.map(|printed| {
+            scope.spawn(move || (ptxas::assemble(tool, &printed.ptx, arch), printed))
+        });
+        let as_is = as_is.and_then(|printed| depth_first(tool, manifest, wish, printed, &best));
+        let join = |thread: ScopedJoinHandle<'_, _>| {
+            thread.join().unwrap_or_else(|panic| resume_unwind(panic))
+        };
+        (narrow.map(join), as_is)
+    });
+    if let Some((printed, other)) = as_is
+        && saves_registers(manifest, waits, &best.1, &other)
+    {
+        return (printed, other);
+    }
+    match narrow {
+        Some((Ok(other), printed)) if leaves_registers(manifest, &best.1, &other) => {
+            (printed, other)
+        }
         _ => best,
     }
+}
+
+/// The kernel in depth-first order, unless it cannot save registers.
+fn depth_first(
+    tool: &Path,
+    manifest: &Manifest,
+    wish: Wish,
+    mut printed: Printed,
+    best: &Candidate,
+) -> Option<Candidate> {
+    let plain = assemble_plain(tool, manifest, &printed).ok()?;
+    let wish = wish.settled_for(manifest, &plain);
+    let may_save = is_an_eighth_less(best.1.report.registers, plain.report.registers);
+    if wish.only_adds_registers() && !may_save {
+        return None;
+    }
+    let assembled = assemble_wish(tool, manifest, wish, &mut printed, plain);
+    Some((printed, assembled))
 }
 
 /// PTX that asks for `registers` at most.
