@@ -1,5 +1,6 @@
 //! Launches that are executed: where numbers in memory decide where a kernel reads and writes, and host
-//! code shows those numbers, running it tells more than any analysis.
+//! code shows those numbers, or where it computes that in a way which no analysis follows, as by a square root,
+//! running it tells more than any analysis.
 //!
 //! What decides nothing may be anything: it is filled with numbers that no two elements share, so that
 //! stores of different elements differ.
@@ -8,14 +9,16 @@ use std::cell::OnceCell;
 
 use cranelift_entity::EntitySet;
 
+use super::elements::{Access, Elements};
 use super::flow::mask_of;
 use super::report;
 use super::roots::Roots;
+use super::solve::Pause;
 use super::written::leading_to;
 use super::{AtLaunch, Spot};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::eval::Lowering;
-use crate::ir::{Elem, Function, Loc, Opcode, Scalar, Value};
+use crate::ir::{Elem, Function, Inst, Loc, Opcode, Scalar, Value};
 use crate::specialization::{Contents, KnownArg, KnownBuffer, KnownLaunch, Specialization};
 
 mod past;
@@ -109,6 +112,7 @@ pub(super) fn check(
     lowering: &Lowering<'_>,
     executor: &dyn Execute,
 ) -> Vec<(Diagnostic, AtLaunch)> {
+    let pause = || lowering.sources().checkpoint();
     let is_known = |launch: &KnownLaunch| {
         let mut params = func.params.iter();
         launch.grid.is_some() && params.all(|param| launch.arg(&param.name).is_some())
@@ -116,8 +120,10 @@ pub(super) fn check(
     if !spec.launches.iter().any(is_known) {
         return Vec::new();
     }
-    let Some(deciding) = deciding_params(func) else { return Vec::new() };
-    let trials = spec.launches.iter().filter_map(|launch| {
+    let Some(deciding) = reads_leading_to(func, deciders(func)) else { return Vec::new() };
+    let is_open =
+        |launch: &&KnownLaunch| !deciding.is_empty() || !is_followed(func, launch, &pause);
+    let trials = spec.launches.iter().filter(is_open).filter_map(|launch| {
         let left = OnceCell::new();
         let numbers = |buffer: &KnownBuffer, scalar| {
             let find = || past::left(launch, lowering, executor);
@@ -183,10 +189,23 @@ fn finding(
     })
 }
 
-/// The parameters in whose memory there are numbers that decide where a kernel reads or writes, by
-/// position; `None` where there are none, or it is not known which.
-fn deciding_params(func: &Function) -> Option<Vec<usize>> {
-    reads_leading_to(func, deciders(func)).filter(|params| !params.is_empty())
+/// Whether it is known of each access of a launch where it is and when it happens.
+fn is_followed(func: &Function, launch: &KnownLaunch, pause: Pause<'_>) -> bool {
+    let mut elements = Elements::of_launch(func, launch, pause);
+    let accesses = elements.accesses();
+    let terms = &elements.terms;
+    let is_known = |access: &Access| {
+        let mut conds = access.happens().into_iter();
+        terms.is_known(&access.offset) && conds.all(|cond| !terms.has_unknown_cond(cond))
+    };
+    let stays_open = |inst: Inst| {
+        let is_access = matches!(
+            func.insts[inst].opcode,
+            Opcode::Load | Opcode::Store | Opcode::AtomicRmw | Opcode::AtomicCas
+        );
+        is_access && !accesses.iter().any(|access| access.inst == inst)
+    };
+    accesses.iter().all(is_known) && !func.walk().into_iter().any(stays_open)
 }
 
 /// The parameters in whose memory there are numbers that lead to `ends`, by position; `None` where it is

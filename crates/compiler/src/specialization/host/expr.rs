@@ -95,7 +95,10 @@ impl Host<'_> {
                 self.may_be_unwanted |= &**attr == "data";
                 let (owner, member) = self.attribute(frame, *value, attr);
                 self.note_raised(frame, id, &member, &[&owner]);
-                member
+                match self.says_whether_wanted(&owner, attr) {
+                    Some(wanted) => wanted,
+                    None => member,
+                }
             }
             Expr::Subscript { value, index } => {
                 let value = self.expr(frame, *value);

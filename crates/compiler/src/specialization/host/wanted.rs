@@ -39,6 +39,12 @@ impl Host<'_> {
         self.may_be_unwanted |= matches!(attr, WANTS | "data");
     }
 
+    /// What an attribute of a tensor says that tells whether its gradient is wanted; `None` for others.
+    pub(super) fn says_whether_wanted(&self, owner: &Value, attr: &str) -> Option<Value> {
+        let says = attr == WANTS && matches!(owner, Value::Tensor(_));
+        says.then(|| self.wants_gradient(owner))
+    }
+
     /// Whether the gradient of an argument of an `autograd.Function` is wanted.
     pub(super) fn wants_gradient(&self, given: &Value) -> Value {
         Value::Bool(match given {
