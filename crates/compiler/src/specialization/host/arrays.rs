@@ -196,6 +196,12 @@ fn array(dtype: Option<Arc<str>>, shape: Option<Vec<Value>>, contents: Contents)
     Value::Array(Box::new(made))
 }
 
+/// `tensor.numpy()`.
+pub(super) fn of_tensor(tensor: &Tensor) -> Value {
+    let contents = numbers::of(tensor).map(|numbers| Contents::listed(numbers.into()));
+    array(tensor.dtype.clone(), tensor.shape.clone(), contents.unwrap_or_default())
+}
+
 /// The tensor of what an array holds: the same memory, or a copy.
 pub(super) fn as_tensor(array: &Tensor) -> Tensor {
     let contents = array.storage.as_ref().map(|storage| storage.contents.clone());

@@ -505,6 +505,7 @@ impl Host<'_> {
             // Sizes are a tuple of their own class.
             (Value::Tuple(sizes), "numel") => Value::Int(views::elements(sizes)),
             (Value::Array(array), _) => arrays::method(array, name, args),
+            (Value::Tensor(tensor), "numpy") => arrays::of_tensor(tensor),
             (Value::List(_) | Value::Dict(_), "copy") => receiver.clone(),
             (Value::Set(items), _) => sets::method(items, name, args).unwrap_or(Value::Unknown),
             (Value::Unknown, "setattr") if self.entry.is_some() => {

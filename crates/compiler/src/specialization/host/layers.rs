@@ -61,7 +61,12 @@ pub(super) fn by_function(name: &str, args: &Args<'_>) -> Option<Value> {
             let ([rest @ .., _], [batch @ .., _, columns]) = (&of[..], &values[..]) else {
                 return None;
             };
-            let fits = rest.split_last().is_some_and(|(_, own)| own == batch);
+            // Several heads of queries may share one of keys and values.
+            let shares = matches!(args.keyword("enable_gqa"), Some(Value::Bool(Some(true))));
+            let outer = |sizes: &[i128]| sizes.split_last().map(|(_, outer)| outer.to_vec());
+            let fits = rest.split_last().is_some_and(|(_, own)| {
+                own == batch || shares && own.len() == batch.len() && outer(own) == outer(batch)
+            });
             fits.then(|| ordered_anyhow(same_of(&[query, value]), &[rest, &[*columns]].concat()))
         }
         _ => lost(name, args),

@@ -284,7 +284,7 @@ fn external_value(path: Vec<Name>) -> Value {
         return Value::TorchDType(dtype.into());
     }
     let names: Vec<&str> = path.iter().map(|name| &**name).collect();
-    if let ["math", constant] = names.as_slice()
+    if let ["math" | "numpy" | "torch", constant] = names.as_slice()
         && let Some(number) = math_constant(constant)
     {
         return Value::Float(Some(number));
