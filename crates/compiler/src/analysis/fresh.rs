@@ -10,7 +10,7 @@ use super::elements::{Access, Elements};
 use super::flow::mask_of;
 use super::report;
 use super::solve::Outcome;
-use super::terms::{Domain, Linear};
+use super::terms::{Cond, Domain, Linear};
 use super::unfollowed::Unfollowed;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{self, AtomicOp, Attrs, Function, Inst, Opcode};
@@ -188,8 +188,15 @@ impl<'s> Fresh<'s, '_> {
         if writers.iter().any(|writer| self.elements.rests_on(writer.inst, &reads_integers)) {
             return None;
         }
+        let never = self.masks_all(param, &writers);
         let store = writers.into_iter().find(|access| access.param == param)?;
         let name = self.elements.param_name(param);
+        if never {
+            let message =
+                format!("no program stores any element of `{name}`: the mask is always false");
+            let loc = func.insts[store.inst].loc;
+            return Some(report::finding(func, loc, Code::Uncovered, message));
+        }
         let has = report::count(new.elements, "element");
         let message = match self.input_like(new) {
             Some(input) => {
@@ -218,6 +225,20 @@ impl<'s> Fresh<'s, '_> {
         let loc = func.insts[store.inst].loc;
         let found = report::finding(func, loc, Code::Uncovered, message);
         Some(found.with_note("the grid, or the mask, ends before that"))
+    }
+
+    /// Whether programs come to what stores to the memory of a parameter, and masks keep all lanes of all of
+    /// them from it.
+    fn masks_all(&mut self, param: usize, writers: &[&Access]) -> bool {
+        let search = |conds: &[Cond]| self.elements.search(conds, &mut { FUEL });
+        let comes_to = |access: &&&Access| {
+            access.param == param && mask_of(&self.func.insts[access.inst]).is_some()
+        };
+        let stores = |access: &&Access| self.func.insts[access.inst].opcode == Opcode::Store;
+        let mut reached = writers.iter().filter(comes_to);
+        writers.iter().all(stores)
+            && reached.any(|access| matches!(search(&access.path), Outcome::Found(_)))
+            && writers.iter().all(|access| search(&access.happens()) == Outcome::Never)
     }
 
     /// An input of the same sizes as new memory.

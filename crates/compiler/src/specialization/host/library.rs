@@ -449,13 +449,15 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
         | ["torch", "_dynamo", "testing", "rand_strided"] => {
             strided(args).unwrap_or(Value::Unknown)
         }
-        ["torch", "_C", "_dynamo", "guards", "_reinterpret_tensor"] => match args.positional()[..] {
-            [tensor, size, stride] | [tensor, size, stride, Value::Int(Some(0))] => {
-                let given = [size, stride].map(|value| (None, value.clone()));
-                tensor::method(tensor, "as_strided", &Args(&given)).unwrap_or(Value::Unknown)
+        ["torch", "_C", "_dynamo", "guards", "_reinterpret_tensor"] => {
+            match args.positional()[..] {
+                [tensor, size, stride] | [tensor, size, stride, Value::Int(Some(0))] => {
+                    let given = [size, stride].map(|value| (None, value.clone()));
+                    tensor::method(tensor, "as_strided", &Args(&given)).unwrap_or(Value::Unknown)
+                }
+                _ => Value::Unknown,
             }
-            _ => Value::Unknown,
-        },
+        }
         ["collections", "OrderedDict"] => python_call("dict", args),
         ["torch", "library", "wrap_triton"] => {
             args.get(0, "triton_kernel").cloned().unwrap_or(Value::Unknown)
