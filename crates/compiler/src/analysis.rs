@@ -134,10 +134,6 @@ impl AtLaunch {
     }
 }
 
-/// Specializations of a kernel whose masks are worth looking at: further ones differ in sizes, by
-/// which masks are hardly ever right or wrong.
-pub const MASKS_CHECKED: usize = 3;
-
 /// Launches of one of these specializations that are searched in depth.
 const LAUNCHES_SEARCHED: usize = 2;
 

@@ -304,9 +304,14 @@ impl Specialization {
     }
 }
 
+/// Specializations of a kernel whose masks are worth looking at, and whose launches are executed: further ones
+/// differ in sizes, by which masks are hardly ever right or wrong.
+pub const CHECKED_CLOSELY: usize = 3;
+
 /// Positions of those among the specializations of a kernel under which something may be found that
 /// is the author's mistake. Warps and stages, which configurations vary, do not matter to that, so
-/// of those that differ in nothing else the first counts.
+/// of those that differ in nothing else the first counts. The first of them, which are looked at most
+/// closely, are of different modes.
 pub fn worth_checking(found: &[&Specialization]) -> Vec<usize> {
     let mut chosen: Vec<usize> = Vec::new();
     for (index, spec) in found.iter().enumerate() {
@@ -318,7 +323,30 @@ pub fn worth_checking(found: &[&Specialization]) -> Vec<usize> {
             chosen.push(index);
         }
     }
+    first_of_each_mode(found, &mut chosen);
     chosen
+}
+
+/// Moves forward, up to the number that is looked at closely, which of the specializations at `chosen` have
+/// most compile-time values that those before them lack. Numbers, which say how large something is, do not
+/// count.
+fn first_of_each_mode(found: &[&Specialization], chosen: &mut [usize]) {
+    let modes = |index: usize| {
+        let values = found[index].args.iter();
+        values.filter(|(_, arg)| match arg {
+            ArgSpec::Constexpr(value) => !matches!(value, ConstArg::Int(_) | ConstArg::Float(_)),
+            _ => false,
+        })
+    };
+    for next in 1..chosen.len().min(CHECKED_CLOSELY) {
+        let (before, rest) = chosen.split_at(next);
+        let is_new = |mode: &(&Name, &ArgSpec)| {
+            !before.iter().any(|known| modes(*known).any(|known| known == *mode))
+        };
+        let new = |index: usize| modes(index).filter(is_new).count();
+        let newest = (0..rest.len()).max_by_key(|at| (new(rest[*at]), std::cmp::Reverse(*at)));
+        chosen[next..=next + newest.unwrap_or(0)].rotate_right(1);
+    }
 }
 
 impl fmt::Display for Specialization {

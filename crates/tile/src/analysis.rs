@@ -11,7 +11,9 @@ use tile_compiler::hir;
 use tile_compiler::ir::Function;
 use tile_compiler::project::{self, ItemRef, Sources};
 use tile_compiler::source::{FileId, FileRange};
-use tile_compiler::specialization::{Discovery, Specialization, discover, worth_checking};
+use tile_compiler::specialization::{
+    CHECKED_CLOSELY, Discovery, Specialization, discover, worth_checking,
+};
 use tile_executor::Executor;
 use tile_worker::WorkerError;
 use tile_worker::protocol::SpecFlags;
@@ -65,7 +67,7 @@ pub(crate) fn check(
         let specs: Vec<&Specialization> = specs.iter().collect();
         for (number, index) in worth_checking(&specs).into_iter().enumerate() {
             let spec = specs[index];
-            let masks = number < analysis::MASKS_CHECKED;
+            let masks = number < CHECKED_CLOSELY;
             let found =
                 analysis::check_specialization(&mut lowering, spec, masks, &Executor).into_iter();
             known.push(spec);

@@ -1,9 +1,8 @@
 //! Findings under several specializations of one kernel, held against each other.
 
-use super::MASKS_CHECKED;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::Name;
-use crate::specialization::{ArgSpec, Specialization};
+use crate::specialization::{ArgSpec, CHECKED_CLOSELY, Specialization};
 
 /// Drops findings that other specializations gainsay. `found[i]` is what was found under `specs[i]`, all
 /// of them of one kernel.
@@ -15,7 +14,7 @@ pub fn reconcile(specs: &[&Specialization], found: &mut [Vec<Diagnostic>]) {
 /// A mask that is always true for some specializations is there for the others.
 fn keep_needed_masks(found: &mut [Vec<Diagnostic>]) {
     let holds = |finding: &Diagnostic| finding.code == Code::MaskAlwaysTrue;
-    let checked = found.iter().take(MASKS_CHECKED);
+    let checked = found.iter().take(CHECKED_CLOSELY);
     let always: Vec<Vec<_>> = checked
         .map(|found| found.iter().filter(|it| holds(it)).map(|it| it.primary).collect())
         .collect();

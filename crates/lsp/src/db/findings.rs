@@ -4,7 +4,9 @@ use tile_compiler::analysis::{self, AtLaunch, settle};
 use tile_compiler::diagnostic::Diagnostic;
 use tile_compiler::eval::{self, BodyTypes};
 use tile_compiler::project::ItemRef;
-use tile_compiler::specialization::{Discovery, Flags, Specialization, worth_checking};
+use tile_compiler::specialization::{
+    CHECKED_CLOSELY, Discovery, Flags, Specialization, worth_checking,
+};
 use tile_executor::Executor;
 
 use super::anchored::Anchored;
@@ -38,7 +40,7 @@ pub(crate) fn exact_diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic
             kernel.specializations.iter().map(|labelled| &labelled.spec).collect();
         let (mut known, mut proved) = (Vec::new(), Vec::new());
         for (number, index) in worth_checking(&specs).into_iter().enumerate() {
-            let masks = number < analysis::MASKS_CHECKED;
+            let masks = number < CHECKED_CLOSELY;
             let checked = checked(db, file, kernel.at.index, index, masks);
             let launches = checked.launches.iter();
             let placed = checked.found.place(db).into_iter().zip(launches);

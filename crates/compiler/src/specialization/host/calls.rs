@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::arguments::Args;
 use super::arguments::bound;
 use super::autograd::keeps_tensors;
+use super::devices;
 use super::library::{external_call, triton_call};
 use super::memory::may_write;
 use super::modules::{known_class, sequence_class};
@@ -261,6 +262,11 @@ impl Host<'_> {
                 if path.iter().map(|name| &**name).eq(["importlib", "import_module"]) =>
             {
                 self.imported_by_name(frame.file, &args)
+            }
+            (Value::Named(Resolution::External(path)), ..)
+                if path.iter().map(|name| &**name).eq([TORCH, "cuda", "get_device_name"]) =>
+            {
+                devices::name(self.sources.capability())
             }
             (Value::Named(Resolution::External(path)), ..)
                 if path.iter().map(|name| &**name).eq([TORCH, "is_autocast_enabled"]) =>

@@ -20,6 +20,18 @@ fn is_gpu(name: &str) -> bool {
     matches!(name, "cuda" | GPU)
 }
 
+/// What `torch.cuda.get_device_name()` gives on the GPU of a compute capability that most have; where there
+/// are several as common, it is not known. Names as NVIDIA's driver writes them.
+pub(super) fn name(capability: u32) -> Value {
+    match capability {
+        75 => Value::Str("Tesla T4".into()),
+        80 => Value::Str("NVIDIA A100-SXM4-80GB".into()),
+        90 => Value::Str("NVIDIA H100 80GB HBM3".into()),
+        100 => Value::Str("NVIDIA B200".into()),
+        _ => Value::Unknown,
+    }
+}
+
 /// What an attribute says of the device of a tensor, or of a device.
 pub(super) fn attribute(value: &Value, attr: &str) -> Value {
     match (value, attr) {
