@@ -143,7 +143,8 @@ pub(super) fn check(
                 spot: Spot::Kernel,
                 widen: None,
             };
-            found.push((finding(func, launch, spec, &fault), at));
+            let how = how_seen(launch, &deciding);
+            found.push((finding(func, launch, spec, &fault).with_note(how), at));
         }
     }
     found
@@ -164,6 +165,19 @@ fn is_shown(func: &Function, launch: &KnownLaunch, position: usize) -> bool {
     !is_float || !launch.drawn && is_listed()
 }
 
+/// How a launch was executed in which numbers in the memory of the parameters at `deciding` decide.
+fn how_seen(launch: &KnownLaunch, deciding: &[usize]) -> &'static str {
+    match launch.past {
+        _ if deciding.is_empty() => "seen by executing the launch on the CPU",
+        None => {
+            "seen by executing the launch on the CPU, with the numbers that host code puts into memory"
+        }
+        Some(_) => {
+            "seen by executing the launch on the CPU, after those that put numbers into its memory"
+        }
+    }
+}
+
 fn finding(
     func: &Function,
     launch: &KnownLaunch,
@@ -178,15 +192,7 @@ fn finding(
         FaultKind::Reads => (Code::ReadRace, message),
     };
     let found = report::finding(func, fault.loc, code, message);
-    Diagnostic {
-        severity: Severity::Warning,
-        specialization: Some(spec.to_string()),
-        ..found
-    }
-    .with_note(match launch.past {
-        None => "seen by executing the launch on the CPU, with the numbers that host code puts into memory",
-        Some(_) => "seen by executing the launch on the CPU, after those that put numbers into its memory",
-    })
+    Diagnostic { severity: Severity::Warning, specialization: Some(spec.to_string()), ..found }
 }
 
 /// Whether it is known of each access of a launch where it is and when it happens.

@@ -46,9 +46,9 @@ impl Host<'_> {
     /// Whether a decorator enters a context around each call, and hands on what the call gives and gets:
     /// a class that derives from `contextlib.ContextDecorator`, or a `contextlib.contextmanager`.
     fn only_enters(&self, decorator: &Resolution) -> bool {
-        let is_of = |found: &Resolution, name| {
-            matches!(found, Resolution::External(path)
-            if path.iter().map(|part| &**part).eq(["contextlib", name]))
+        let is_of = |found: &Resolution, name: &str| match found {
+            Resolution::External(path) => path.iter().map(|part| &**part).eq(["contextlib", name]),
+            _ => false,
         };
         match decorator {
             Resolution::Class(at) => {
@@ -61,8 +61,7 @@ impl Host<'_> {
             Resolution::Function(at) => {
                 let Some(function) = function(self.sources, *at) else { return false };
                 let scope = project::item_scope(self.sources, *at);
-                let outer = scope.len().saturating_sub(1);
-                let found = self.decorators(at.file, &scope[..outer], &function);
+                let found = self.decorators(at.file, &scope, &function);
                 found.iter().any(|found| is_of(found, "contextmanager"))
             }
             _ => false,
