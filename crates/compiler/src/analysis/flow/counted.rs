@@ -228,6 +228,9 @@ impl Flow<'_, '_> {
                 _ => only(Holds::Any),
             },
             (Opcode::Load, _) => self.read(walk, inst, data, index),
+            (Opcode::Select, _) if self.compares_positions_as_floats(data.operand(0)) => {
+                only(Holds::Any)
+            }
             (Opcode::Select, _) => {
                 let chosen = self.elements.truth(data.operand(0), index);
                 let (yes, no) = self.decided(walk, data.operand(0), index);
@@ -292,6 +295,18 @@ impl Flow<'_, '_> {
             *decided = self.elements.terms.or(*decided, cond);
         }
         (yes, no)
+    }
+
+    /// Whether floats that are compared for a condition are integers, and nothing that is loaded: it may leave
+    /// lanes out by where they are, which is not followed.
+    fn compares_positions_as_floats(&self, condition: Value) -> bool {
+        let made = self.func.computing(condition);
+        let has = |is_meant: &dyn Fn(&InstData) -> bool| {
+            made.iter().filter_map(|value| self.func.def(*value)).any(is_meant)
+        };
+        has(&|data| matches!(data.attrs, Attrs::FloatCompare(_)))
+            && has(&|data| matches!(data.opcode, Opcode::SToF | Opcode::UToF))
+            && !has(&|data| data.opcode == Opcode::Load)
     }
 
     /// Whether a condition says that a position is the one which a reduction found, or which memory
