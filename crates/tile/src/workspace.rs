@@ -245,8 +245,10 @@ impl Workspace {
     pub(crate) fn index_launches_of(&self, file: FileId) {
         let Some(source) = self.file(file) else { return };
         let mut names = launching_names(self, file);
-        let Some(root) = project_root(&source.path).filter(|_| !names.is_empty()) else { return };
-        let mut others = walk(&root);
+        if names.is_empty() {
+            return;
+        }
+        let mut others = around(&source.path);
         others.retain(|path| normal(path) != source.path);
         let mut candidates: Vec<FileId> = Vec::new();
         // Who calls what launches is called by other names.
@@ -254,7 +256,7 @@ impl Workspace {
             let (named, rest): (Vec<PathBuf>, Vec<PathBuf>) =
                 others.into_par_iter().partition(|path| names_any(path, &names));
             let opened: Vec<FileId> =
-                named.par_iter().filter_map(|path| self.open(path).ok()).collect();
+                named.par_iter().filter_map(|path| self.open_absolute(path)).collect();
             names = opened.iter().flat_map(|file| calling_names(self, *file, &names)).collect();
             candidates.extend(opened);
             others = rest;
@@ -450,8 +452,13 @@ pub(crate) fn largest_first<T: Sync, R: Send>(
 
 /// The kernel files under a folder, sorted; `.gitignore` is honored.
 pub(crate) fn walk(folder: &Path) -> Vec<PathBuf> {
+    files_under(folder, None)
+}
+
+/// As [`walk`], so many folders deep.
+fn files_under(folder: &Path, depth: Option<usize>) -> Vec<PathBuf> {
     let found = Mutex::new(Vec::new());
-    WalkBuilder::new(folder).require_git(false).build_parallel().run(|| {
+    WalkBuilder::new(folder).require_git(false).max_depth(depth).build_parallel().run(|| {
         Box::new(|entry| {
             if let Ok(entry) = entry {
                 let path = entry.path();
@@ -474,12 +481,24 @@ pub(crate) fn may_run_kernels(path: &Path) -> bool {
     paths::may_run_kernels(&path.to_string_lossy(), &String::from_utf8_lossy(&text))
 }
 
-/// The folder of the project that a file belongs to: its repository, else its outermost package.
-fn project_root(file: &Path) -> Option<PathBuf> {
-    let folder = file.parent()?;
-    let repository = folder.ancestors().find(|folder| folder.join(".git").exists());
+/// What lies at the top of a project that is installed from its folder.
+const PROJECT_FILES: &[&str] = &["pyproject.toml", "setup.py", "setup.cfg", "tile.toml"];
+
+/// The kernel files of the project that a file belongs to: of its repository, else of the innermost folder
+/// that is installed, else of its outermost package; else those beside it.
+fn around(file: &Path) -> Vec<PathBuf> {
+    let Some(folder) = file.parent() else { return Vec::new() };
+    let holding = |name: &str| folder.ancestors().find(|folder| folder.join(name).exists());
+    let installed = || PROJECT_FILES.iter().filter_map(|name| holding(name));
+    let repository = holding(".git").or_else(|| {
+        // All of them are ancestors: the innermost one has the longest path.
+        installed().max_by_key(|folder| folder.as_os_str().len())
+    });
     let packages = folder.ancestors().take_while(|folder| folder.join("__init__.py").exists());
-    repository.or_else(|| packages.last()).map(Path::to_owned)
+    match repository.or_else(|| packages.last()) {
+        Some(root) => walk(root),
+        None => files_under(folder, Some(1)),
+    }
 }
 
 /// Whether a file launches something, or runs by itself, and contains one of `names`.

@@ -12,7 +12,7 @@ use super::terms::{Atom, AtomKind, Cond, CondKind, Domain, Interval, Linear, Var
 use super::unfollowed::Unfollowed;
 use super::{Finding, Spot, report};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::ir::{Function, Inst, Opcode, Value};
+use crate::ir::{Function, Inst, InstData, Opcode, Value};
 use crate::specialization::{Contents, KnownArg, KnownBuffer, KnownLaunch};
 
 /// Of the boxes that all searches about a launch may look at, the part for one access that writes.
@@ -250,7 +250,11 @@ impl<'s, 'e> Search<'s, 'e> {
     fn masked_lanes(&self, access: &Access) -> Vec<(Variable, u32)> {
         let reshapes = |inst: &Inst| {
             use Opcode::{Cat, Gather, Join, Reshape, Split};
-            matches!(self.func.insts[*inst].opcode, Cat | Gather | Join | Reshape | Split)
+            match self.func.insts[*inst].opcode {
+                Cat | Gather | Join | Split => true,
+                Reshape => !self.is_reduced_whole(*inst),
+                _ => false,
+            }
         };
         let data = &self.func.insts[access.inst];
         let Some(mask) = super::flow::mask_of(data) else { return Vec::new() };
@@ -262,6 +266,19 @@ impl<'s, 'e> Search<'s, 'e> {
         }
         let shape = self.func.ty(data.operand(0)).shape().iter().enumerate();
         shape.map(|(axis, &extent)| (Variable::Lane(axis as u32, extent), extent)).collect()
+    }
+
+    /// Whether a reshaped tile only goes to reductions of all its lanes, however many they are.
+    fn is_reduced_whole(&self, reshape: Inst) -> bool {
+        let func = self.func;
+        let reshaped = func.insts[reshape].result();
+        let leaves_lanes = |user: &&InstData| {
+            let is_scalar = |result: &Value| func.ty(*result).shape().is_empty();
+            user.opcode != Opcode::Reduce || !user.results.iter().all(is_scalar)
+        };
+        let all = func.walk();
+        let mut users = all.iter().map(|inst| &func.insts[*inst]);
+        !users.any(|user| user.uses().any(|used| used == reshaped) && leaves_lanes(&user))
     }
 
     /// An element that a program beyond the grid or a lane beyond the block would reach, and none

@@ -144,6 +144,25 @@ fn a_folder_is_walked_without_what_git_ignores() {
     assert_eq!((&last["summary"]["files"], &last["summary"]["kernels"]), (&1.into(), &1.into()));
 }
 
+#[test]
+fn launches_beside_a_file_count() {
+    let kernel = ADD.split("# tile:").next().unwrap().replace(", mask=mask", "");
+    let host = "\
+        import torch\nfrom add import add_kernel\n\nx = torch.randn(100, device='cuda')\n\
+        add_kernel[(2,)](x, torch.empty_like(x), 100, BLOCK=64)\n";
+    let beside = Folder::new(&[("add.py", &kernel), ("main.py", host)]);
+    let whole = [("pyproject.toml", ""), ("src/add.py", &*kernel), ("tests/test_add.py", host)];
+    let installed = Folder::new(&whole);
+    let below = Folder::new(&[("add.py", &kernel), ("other/main.py", host)]);
+    for (folder, file, errors) in
+        [(beside, "add.py", 2), (installed, "src/add.py", 2), (below, "add.py", 0)]
+    {
+        let done = folder.run(&format!("check {file} --format json"));
+        let last = done.json().pop().unwrap();
+        assert_eq!(last["summary"]["errors"], errors, "{}{}", done.stdout, done.stderr);
+    }
+}
+
 const BROKEN: &str = r#"import triton
 import triton.language as tl
 
