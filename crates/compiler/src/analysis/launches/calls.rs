@@ -23,9 +23,14 @@ pub(super) fn check(sources: &dyn Sources, file: FileId, module: &Module) -> Vec
         // A decorator may compile it, or replace what it calls.
         ItemKind::Function(function) => {
             let at = ItemRef { file, index: index as u32 };
-            let is_plain =
-                |decorator: &ExprId| is_plain(sources, (file, item), function, *decorator);
-            function.decorators.iter().all(is_plain) && !compiled.contains(&at)
+            let scope = Scope { file, path: &item.scope };
+            let is_of = |decorator: &ExprId, kinds: &[Kind]| {
+                kinds.contains(&kind_of(sources, scope, function, *decorator))
+            };
+            let all_are = |kinds: &[Kind]| function.decorators.iter().all(|at| is_of(at, kinds));
+            let is_left_as_it_is = all_are(&[Kind::Plain])
+                || all_are(&[Kind::Plain, Kind::OfProject]) && runs_on_host(sources, file, item);
+            is_left_as_it_is && !compiled.contains(&at)
         }
         _ => false,
     };
@@ -48,20 +53,34 @@ pub(super) fn check(sources: &dyn Sources, file: FileId, module: &Module) -> Vec
     in_functions.chain(in_mains).collect()
 }
 
-/// Whether a function does what its body says, under a decorator of Python's own or of PyTorch.
-fn is_plain(
+/// What a decorator does with its function.
+#[derive(PartialEq, Eq)]
+enum Kind {
+    /// The function does what its body says: the decorator is Python's own, or of PyTorch.
+    Plain,
+    /// What the project says. It has nothing to compile a function with that kernels cannot have.
+    OfProject,
+    Other,
+}
+
+fn kind_of(
     sources: &dyn Sources,
-    (file, item): (FileId, &Item),
+    scope: Scope<'_>,
     function: &Function,
     decorator: ExprId,
-) -> bool {
+) -> Kind {
     let named = match &function.body.exprs[decorator] {
         Expr::Call { callee, .. } => *callee,
         _ => decorator,
     };
-    let scope = Scope { file, path: &item.scope };
-    PLAIN_DECORATORS.iter().any(|plain| function.body.exprs[decorator].is_name(plain))
-        || is_of_torch(&resolve_expr(sources, scope, &function.body, named))
+    if PLAIN_DECORATORS.iter().any(|plain| function.body.exprs[decorator].is_name(plain)) {
+        return Kind::Plain;
+    }
+    match resolve_expr(sources, scope, &function.body, named) {
+        meaning if is_of_torch(&meaning) => Kind::Plain,
+        Resolution::Function(_) | Resolution::Class(_) => Kind::OfProject,
+        _ => Kind::Other,
+    }
 }
 
 fn is_of_torch(meaning: &Resolution) -> bool {
@@ -81,13 +100,8 @@ fn hosts(
 ) -> FxHashSet<usize> {
     let mut found = FxHashSet::default();
     let mains = module.mains.iter().map(|main| (&*main.body, Vec::new()));
-    let does = |(index, item): &(usize, &Item)| {
-        let ItemKind::Function(function) = &item.kind else { return None };
-        let path = item.body_scope();
-        let is_host = runs_on_host(sources, Scope { file, path: &path }, function);
-        is_host.then_some(*index)
-    };
-    found.extend(plain.iter().filter_map(does));
+    let do_so = plain.iter().filter(|(_, item)| runs_on_host(sources, file, item));
+    found.extend(do_so.map(|(index, _)| *index));
     let bodies = found.iter().filter_map(|index| body_of(&module.items[*index]));
     let mut open: Vec<_> = mains.chain(bodies).collect();
     while let Some((body, path)) = open.pop() {
@@ -159,7 +173,9 @@ const HOST_METHODS: &[&str] =
 
 /// Whether a function does what no kernel can: launch a kernel, call PyTorch or what its tensors have, or
 /// raise. Any other may be passed to `triton.jit` somewhere.
-fn runs_on_host(sources: &dyn Sources, scope: Scope<'_>, function: &Function) -> bool {
+fn runs_on_host(sources: &dyn Sources, file: FileId, item: &Item) -> bool {
+    let ItemKind::Function(function) = &item.kind else { return false };
+    let scope = Scope { file, path: &item.body_scope() };
     let is_of_host = |stmt: &Stmt| match stmt {
         Stmt::Unsupported(kind) => HOST_STATEMENTS.contains(kind),
         Stmt::Try { .. } => true,
