@@ -241,19 +241,42 @@ fn may_write_input(name: &str, args: &Args<'_>) -> bool {
     name.ends_with('_') || WRITING.contains(&name) || args.0.iter().any(named)
 }
 
+/// Modules of which no function writes to the tensors that it is given.
+const READING: &[&str] =
+    &["copy", "einops", "json", "logging", "math", "pickle", "pytest", "statistics"];
+
+/// Modules of PyTorch of which functions only write to what they are told to by `out`.
+const READING_OF_TORCH: &[&str] =
+    &["autograd", "fft", "linalg", "sparse", "special", "testing"];
+
+/// Modules of NumPy of which that holds.
+const READING_OF_NUMPY: &[&str] = &["fft", "linalg", "testing"];
+
+/// Functions of NumPy that write to what they are given.
+const WRITING_OF_NUMPY: &[&str] =
+    &["copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"];
+
+/// Whether a function outside of the project only writes to what it is told to by `out`.
+fn only_reads(path: &[Name]) -> bool {
+    let path: Vec<&str> = path.iter().map(|name| &**name).collect();
+    match path[..] {
+        [first, ..] if READING.contains(&first) => true,
+        [TORCH, name] => !name.ends_with('_'),
+        [TORCH, module, .., name] => READING_OF_TORCH.contains(&module) && !name.ends_with('_'),
+        ["numpy", name] => !WRITING_OF_NUMPY.contains(&name),
+        ["numpy", module, ..] => READING_OF_NUMPY.contains(&module),
+        _ => false,
+    }
+}
+
 /// The allocations that a call may write of which nothing more is known: those given to PyTorch to
 /// write to, and those given to functions that are not known.
 pub(super) fn may_write(callee: &Value, receiver: Option<&Value>, args: &Args<'_>) -> Vec<u32> {
     let all = || args.0.iter().flat_map(|(_, value)| value.allocations()).collect();
     match callee {
         Value::Named(Resolution::External(path)) => match path.as_slice() {
-            [torch, name] if &**torch == TORCH && !name.ends_with('_') => {
+            path if only_reads(path) => {
                 args.keyword("out").map(Value::allocations).unwrap_or_default()
-            }
-            [torch, module, ..]
-                if &**torch == TORCH && matches!(&**module, "autograd" | "testing") =>
-            {
-                Vec::new()
             }
             [torch, nn, functional, name]
                 if [&**torch, &**nn, &**functional] == [TORCH, "nn", "functional"]
