@@ -195,6 +195,8 @@ pub enum ItemKind {
     Import {
         /// Dotted path of the module.
         path: Vec<Name>,
+        /// What follows that path where the name is bound to its package alone: `["b"]`.
+        within: Vec<Name>,
     },
     /// `from a.b import c as name`.
     ImportFrom {

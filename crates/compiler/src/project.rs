@@ -181,6 +181,9 @@ pub enum Resolution {
     Constant(ItemRef),
     /// A file of the project.
     File(FileId),
+    /// A folder of the project that is a package without a file of its own, by its path as this file
+    /// imports modules of it.
+    Folder(FileId, Vec<Name>),
     /// A module, or member of a module, that is outside of what can be read, by dotted path:
     /// `["torch", "float16"]`.
     External(Vec<Name>),

@@ -73,7 +73,7 @@ fn edit(sources: &dyn Sources, finding: &Diagnostic, operand: usize) -> Option<T
 fn language_name(module: &Module) -> String {
     let is_language = |path: &[Name]| path.iter().map(|part| &**part).eq(["triton", "language"]);
     let named = module.items.iter().find(|item| match &item.kind {
-        ItemKind::Import { path } => is_language(path),
+        ItemKind::Import { path, .. } => is_language(path),
         ItemKind::ImportFrom { path, member, .. } => {
             path.len() == 1 && &*path[0] == "triton" && &**member == "language"
         }

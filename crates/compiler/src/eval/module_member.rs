@@ -47,6 +47,11 @@ impl Evaluator<'_> {
                 }
                 self.resolved(&member).map_or(Value::Unknown, |global| global.value)
             }
+            ModuleRef::Folder(file, path) => {
+                let folder = Resolution::Folder(*file, path.to_vec());
+                let member = project::resolve_member(self.project, &folder, attr);
+                self.resolved(&member).map_or(Value::Unknown, |global| global.value)
+            }
         }
     }
 
@@ -213,7 +218,7 @@ pub(super) fn is_listed(path: &str, name: &str) -> bool {
 fn imports_namesake(module: &Module, name: &str) -> bool {
     let own = name.split('.').next();
     module.items.iter().any(|item| match &item.kind {
-        ItemKind::Import { path } | ItemKind::ImportFrom { level: 0, path, .. } => {
+        ItemKind::Import { path, .. } | ItemKind::ImportFrom { level: 0, path, .. } => {
             path.first().map(|first| &**first) == own
         }
         _ => false,

@@ -372,6 +372,9 @@ impl Evaluator<'_> {
             }),
             Resolution::External(path) => plain(external(path)),
             Resolution::File(file) => plain(Value::Module(ModuleRef::File(*file))),
+            Resolution::Folder(file, path) => {
+                plain(Value::Module(ModuleRef::Folder(*file, path.as_slice().into())))
+            }
             Resolution::Jit(at) | Resolution::Function(at)
                 if !self.exact && self.has_alternatives(*at) =>
             {

@@ -238,6 +238,8 @@ pub enum ModuleRef {
     Known(Arc<str>),
     /// A module of the workspace.
     File(FileId),
+    /// A folder with modules, by its path as this file imports them.
+    Folder(FileId, Arc<[Name]>),
 }
 
 /// A pointer to a block of an n-dimensional array in memory.

@@ -88,7 +88,7 @@ fn print_item(out: &mut String, item: &Item) {
     let scope: String = item.scope.iter().map(|name| format!("{name}.")).collect();
     let _ = write!(out, "{scope}{}: ", item.name);
     match &item.kind {
-        ItemKind::Import { path } => {
+        ItemKind::Import { path, .. } => {
             let _ = writeln!(out, "import {}", path.join("."));
         }
         ItemKind::ImportFrom { level, path, member } => {

@@ -52,6 +52,7 @@ pub(crate) fn called(path: &[&str], capability: u32) -> Option<Fact> {
         ["torch", "cuda", "is_bf16_supported"] => Fact::Bool(capability >= 80),
         ["torch", "cuda", "get_device_capability"] => Fact::Numbers(version(capability).into()),
         ["torch", "cuda", "get_device_properties"] => Fact::Device,
+        ["torch", "cuda", "current_device"] => Fact::Int(0),
         _ => return None,
     })
 }

@@ -292,7 +292,7 @@ pub fn concerns_kernels(sources: &dyn Sources, file: FileId) -> bool {
 fn imports_triton(module: &Module) -> bool {
     module.items.iter().any(|item| {
         let path = match &item.kind {
-            ItemKind::Import { path } => path,
+            ItemKind::Import { path, .. } => path,
             ItemKind::ImportFrom { level: 0, path, .. } => path,
             _ => return false,
         };

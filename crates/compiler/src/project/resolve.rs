@@ -269,7 +269,7 @@ impl<'a> Resolver<'a> {
         let Some(module) = self.sources.module(at.file) else { return Resolution::Undefined };
         let Some(item) = module.items.get(at.index as usize) else { return Resolution::Undefined };
         match &item.kind {
-            ItemKind::Import { path } => self.module_path(at.file, 0, path),
+            ItemKind::Import { path, within } => self.imported(at.file, path, within),
             ItemKind::ImportFrom { level, path, member } => {
                 self.import_from(at.file, *level, path, member)
             }
@@ -469,6 +469,13 @@ impl<'a> Resolver<'a> {
                 path.push(Name::from(name));
                 Resolution::External(path)
             }
+            Resolution::Folder(file, path) => {
+                let path = [path.as_slice(), &[Name::from(name)]].concat();
+                match self.module_path(*file, 0, &path) {
+                    Resolution::External(path) => Resolution::Folder(*file, path),
+                    found => found,
+                }
+            }
             Resolution::Class(at) => self.kernel_of_class(*at, name),
             _ => Resolution::Unknown,
         }
@@ -522,6 +529,15 @@ impl<'a> Resolver<'a> {
             }
             found => found,
         }
+    }
+
+    /// The module `path`, or the folder of that name in which the module `within` it is.
+    fn imported(&self, file: FileId, path: &[Name], within: &[Name]) -> Resolution {
+        let found = self.module_path(file, 0, path);
+        let is_folder = !within.is_empty()
+            && matches!(found, Resolution::External(_))
+            && self.sources.import(file, 0, &[path, within].concat()).is_some();
+        if is_folder { Resolution::Folder(file, path.to_vec()) } else { found }
     }
 
     fn module_path(&self, file: FileId, level: u32, path: &[Name]) -> Resolution {

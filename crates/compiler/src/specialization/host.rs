@@ -83,6 +83,7 @@ mod tensor;
 #[cfg(test)]
 mod tests;
 pub(super) mod value;
+mod versions;
 mod views;
 mod wanted;
 mod wrapped;

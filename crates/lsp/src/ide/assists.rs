@@ -47,7 +47,7 @@ fn insert(db: &dyn Db, file: SourceFile, offset: u32, text: impl Into<String>) -
 fn language(db: &dyn Db, file: SourceFile) -> String {
     let mut items = db::module(db, file).items.iter();
     let imported = items.find(|item| match &item.kind {
-        ItemKind::Import { path } => path.iter().map(|part| &**part).eq(["triton", "language"]),
+        ItemKind::Import { path, .. } => path.iter().map(|part| &**part).eq(["triton", "language"]),
         ItemKind::ImportFrom { path, member, .. } => {
             path.iter().map(|part| &**part).eq(["triton"]) && &**member == "language"
         }

@@ -309,7 +309,7 @@ impl<'s, 'db> Context<'s, 'db> {
         }
         match self.resolve(&[name.to_owned()]) {
             Resolution::TritonModule(path) => &*path == "language",
-            Resolution::File(_) | Resolution::External(_) => false,
+            Resolution::File(_) | Resolution::Folder(..) | Resolution::External(_) => false,
             _ => true,
         }
     }

@@ -46,7 +46,7 @@ fn imported_beside(db: &dyn Db, at: ItemRef) -> Option<Name> {
     bindings_beside(db, first).into_iter().find_map(|at| {
         let item = project::item(&Analysis(db), at)?;
         let own = match &item.kind {
-            ItemKind::Import { path } => path.first(),
+            ItemKind::Import { path, .. } => path.first(),
             ItemKind::ImportFrom { member, .. } => Some(member),
             _ => None,
         };

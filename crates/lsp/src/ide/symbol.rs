@@ -311,7 +311,10 @@ impl<'db> Semantics<'db> {
         };
         let is_module = matches!(
             found,
-            Resolution::TritonModule(_) | Resolution::File(_) | Resolution::External(_)
+            Resolution::TritonModule(_)
+                | Resolution::File(_)
+                | Resolution::Folder(..)
+                | Resolution::External(_)
         );
         is_module.then_some(found)
     }
@@ -374,7 +377,10 @@ pub(crate) fn of_resolution(found: Resolution) -> Option<Symbol> {
         Resolution::File(file) => Some(Symbol::File(file)),
         Resolution::Triton(path) => builtin(&path).map(Symbol::Builtin),
         Resolution::TritonModule(path) => Some(Symbol::Module(path)),
-        Resolution::External(_) | Resolution::Unknown | Resolution::Undefined => None,
+        Resolution::Folder(..)
+        | Resolution::External(_)
+        | Resolution::Unknown
+        | Resolution::Undefined => None,
     }
 }
 

@@ -121,7 +121,7 @@ impl Host<'_> {
             is_chosen || item.occasion == Occasion::Fallback
         };
         let mut bound = items.filter(|item| !is_stand_in(item)).peekable();
-        let is_import = |item: &Item| matches!(&item.kind, ItemKind::Import { path } if path.iter().map(|part| &**part).eq([TRITON]));
+        let is_import = |item: &Item| matches!(&item.kind, ItemKind::Import { path, .. } if path.iter().map(|part| &**part).eq([TRITON]));
         bound.peek().is_some() && bound.all(is_import)
     }
 
@@ -209,7 +209,7 @@ impl Host<'_> {
     /// An import of a module of Triton that is misspelled, or that is always tried and was removed.
     fn import(&self, item: &Item) -> Option<Diagnostic> {
         let path = match &item.kind {
-            ItemKind::Import { path } | ItemKind::ImportFrom { level: 0, path, .. } => path,
+            ItemKind::Import { path, .. } | ItemKind::ImportFrom { level: 0, path, .. } => path,
             _ => return None,
         };
         let [package, module, ..] = path.as_slice() else { return None };

@@ -242,12 +242,13 @@ impl Collector<'_> {
                 else {
                     continue;
                 };
-                let kind = ItemKind::Import { path: self.dotted(path) };
+                let kind = ItemKind::Import { path: self.dotted(path), within: Vec::new() };
                 self.item(self.name(alias), alias.range(), node.range(), kind);
-            } else if let Some(first) = parts(part).first() {
+            } else if let Some((first, rest)) = parts(part).split_first() {
                 // `import a.b` binds `a`; that `a.b` exists follows from resolving attributes.
                 let name = self.name(*first);
-                let kind = ItemKind::Import { path: vec![name.clone()] };
+                let within = rest.iter().map(|part| self.name(*part)).collect();
+                let kind = ItemKind::Import { path: vec![name.clone()], within };
                 self.item(name, first.range(), node.range(), kind);
             }
         }

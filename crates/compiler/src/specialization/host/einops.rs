@@ -3,7 +3,7 @@
 use super::arguments::Args;
 use super::dtype::is_float;
 use super::sizes::{contiguous, dims, ordered_anyhow};
-use super::tensor::method;
+use super::tensor::{joined, method};
 use super::value::{Tensor, Value};
 use super::views;
 
@@ -13,6 +13,11 @@ type Side = Vec<Vec<String>>;
 /// What `einops.NAME(tensor, pattern, ...)` makes; `None` for other functions, and where the pattern does
 /// not fit or says too little.
 pub(super) fn made_of(name: &str, args: &Args<'_>) -> Option<Value> {
+    match name {
+        "pack" => return packed(args),
+        "unpack" => return unpacked(args),
+        _ => {}
+    }
     let (Value::Tensor(tensor), Value::Str(pattern)) =
         (args.get(0, "tensor")?, args.get(1, "pattern")?)
     else {
@@ -65,6 +70,70 @@ pub(super) fn made_of(name: &str, args: &Args<'_>) -> Option<Value> {
         }
         _ => None,
     }
+}
+
+/// The tensors of a list one behind the other along the axis `*` of a pattern, which is made of all that the
+/// pattern does not name, and of what it was made in each.
+fn packed(args: &Args<'_>) -> Option<Value> {
+    let Value::Str(pattern) = args.get(1, "pattern")? else { return None };
+    let (before, after) = around_star(pattern)?;
+    let mut flat = Vec::new();
+    let mut shapes = Vec::new();
+    for tensor in args.get(0, "tensors")?.elements()? {
+        let Value::Tensor(tensor) = tensor else { return None };
+        let of = dims(&tensor)?;
+        let inner = of.get(before..of.len().checked_sub(after)?)?;
+        let sizes = [&of[..before], &[inner.iter().product()], &of[of.len() - after..]].concat();
+        flat.push(Value::Tensor(asked(&tensor, &sizes)?));
+        shapes.push(Value::Tuple(inner.iter().map(|size| Value::Int(Some(*size))).collect()));
+    }
+    let packed = match flat.len() {
+        1 => flat.pop()?,
+        _ => {
+            let dim = Value::Int(Some(before as i128));
+            joined("cat", &Args(&[(None, Value::List(flat)), (None, dim)]))?
+        }
+    };
+    Some(Value::Tuple(vec![packed, Value::List(shapes)]))
+}
+
+/// The parts of a tensor along the axis `*` of a pattern, each in the shape that [`packed`] gave.
+fn unpacked(args: &Args<'_>) -> Option<Value> {
+    let (Value::Tensor(tensor), Value::Str(pattern)) =
+        (args.get(0, "tensor")?, args.get(2, "pattern")?)
+    else {
+        return None;
+    };
+    let (before, after) = around_star(pattern)?;
+    let of = dims(tensor).filter(|of| of.len() == before + 1 + after)?;
+    let mut start = 0;
+    let mut parts = Vec::new();
+    for shape in args.get(1, "packed_shapes")?.elements()? {
+        let inner = shape.elements()?.into_iter().map(|size| match size {
+            Value::Int(size) => size,
+            _ => None,
+        });
+        let inner = inner.collect::<Option<Vec<i128>>>()?;
+        let count: i128 = inner.iter().product();
+        let narrow = [before as i128, start, count].map(|at| (None, Value::Int(Some(at))));
+        start += count;
+        let part = match count == of[before] {
+            true => tensor.clone(),
+            false => match method(&Value::Tensor(tensor.clone()), "narrow", &Args(&narrow))? {
+                Value::Tensor(part) => part,
+                _ => return None,
+            },
+        };
+        let sizes = [&of[..before], &inner[..], &of[before + 1..]].concat();
+        parts.push(Value::Tensor(asked(&part, &sizes)?));
+    }
+    (start == of[before]).then_some(Value::List(parts))
+}
+
+/// How many axes a pattern names before and after `*`.
+fn around_star(pattern: &str) -> Option<(usize, usize)> {
+    let (before, after) = pattern.split_once('*')?;
+    Some((before.split_whitespace().count(), after.split_whitespace().count()))
 }
 
 /// The same elements in other sizes.

@@ -80,7 +80,7 @@ impl Host<'_> {
         let here = module.items.iter().enumerate();
         let mut here = here.filter(|(_, item)| statement.contains_range(item.range));
         here.all(|(index, item)| {
-            if let ItemKind::Import { path } = &item.kind
+            if let ItemKind::Import { path, .. } = &item.kind
                 && is_installed(&path.join("."))
             {
                 return true;

@@ -289,10 +289,43 @@ impl Host<'_> {
         classes
     }
 
-    /// Whether an object is an instance of a class of the project, where that is known.
-    pub(super) fn is_instance_of(&self, object: usize, class: ItemRef) -> Option<bool> {
-        let own = *self.classes.get(&object)?;
-        self.lineage(own).contains(&class).then_some(true)
+    /// Whether an object is an instance of a class, or of one of several, where that is known.
+    pub(super) fn is_object_of(&self, object: usize, class: &Value) -> Option<bool> {
+        match class {
+            Value::Tuple(classes) => {
+                let known = classes.iter().map(|class| self.is_object_of(object, class));
+                let known: Vec<Option<bool>> = known.collect();
+                match known.contains(&Some(true)) {
+                    true => Some(true),
+                    false => known.iter().all(Option::is_some).then_some(false),
+                }
+            }
+            Value::Named(Resolution::Class(class)) => {
+                let own = *self.classes.get(&object)?;
+                self.lineage(own).contains(class).then_some(true)
+            }
+            Value::Named(tensor) if is_external(tensor, &[TORCH, "Tensor"]) => {
+                match self.sparse.contains(&object) {
+                    true => Some(true),
+                    false => self.is_no_tensor(object).then_some(false),
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether an object is certainly no tensor: contexts of functions, namespaces, and instances of classes
+    /// that derive from none but modules.
+    fn is_no_tensor(&self, object: usize) -> bool {
+        let derives_plainly = |at: ItemRef| {
+            let is_plain = |base: &Resolution| match base {
+                Resolution::Class(_) | Resolution::Undefined => true,
+                base => is_torch_module(base),
+            };
+            self.bases(at).iter().all(is_plain)
+        };
+        let class = self.classes.get(&object);
+        class.is_none_or(|class| self.lineage(*class).into_iter().all(derives_plainly))
     }
 
     pub(super) fn bases(&self, at: ItemRef) -> Vec<Resolution> {

@@ -9,7 +9,7 @@ use super::number::as_number;
 use super::value::{Callable, Tensor, Tuner, TunerKind, Value};
 use super::{
     Host, algebra, arrays, data, devices, einops, fits, initial, layers, limits, operators,
-    reduced, sets, sizes, states, tensor, views,
+    reduced, sets, sizes, states, tensor, versions, views,
 };
 use crate::builtins::{TORCH, torch};
 use crate::hir::{BinaryOp, CompareOp, Name};
@@ -32,8 +32,8 @@ impl Host<'_> {
     pub(super) fn global_call(&mut self, name: &str, args: &Args<'_>) -> Value {
         match (name, args.positional().as_slice()) {
             ("hasattr", [value, Value::Str(attr)]) => Value::Bool(self.has_attribute(value, attr)),
-            ("isinstance", [Value::Object(object), Value::Named(Resolution::Class(class))]) => {
-                Value::Bool(self.is_instance_of(*object, *class))
+            ("isinstance", [Value::Object(object), class]) => {
+                Value::Bool(self.is_object_of(*object, class))
             }
             ("len", [Value::Object(object)]) if let Some(rows) = self.sparse_rows(*object) => rows,
             ("len", [object @ Value::Object(_)])
@@ -105,6 +105,12 @@ impl Host<'_> {
             (value, default)
         {
             return self.member(base, attr);
+        }
+        if let Value::Named(base @ Resolution::External(_)) = value {
+            return match self.member(base, attr) {
+                Value::Named(Resolution::External(_)) => Value::Unknown,
+                known => known,
+            };
         }
         match self.has_attribute(value, attr) {
             Some(true) => match self.attribute_of(file, value, attr) {
@@ -469,6 +475,7 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
         ["os", "getenv"] | ["os", "environ", "get"] => {
             args.get(1, "default").cloned().unwrap_or(Value::None)
         }
+        path if let Some(version) = versions::parsed(path, args) => version,
         ["math", name] => math_call(name, args),
         ["einops", name] => einops::made_of(name, args).unwrap_or(Value::Unknown),
         path if let Some(made) = arrays::made_by(path, args) => made,

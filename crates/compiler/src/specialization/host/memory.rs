@@ -246,8 +246,7 @@ const READING: &[&str] =
     &["copy", "einops", "json", "logging", "math", "pickle", "pytest", "statistics"];
 
 /// Modules of PyTorch of which functions only write to what they are told to by `out`.
-const READING_OF_TORCH: &[&str] =
-    &["autograd", "fft", "linalg", "sparse", "special", "testing"];
+const READING_OF_TORCH: &[&str] = &["autograd", "fft", "linalg", "sparse", "special", "testing"];
 
 /// Modules of NumPy of which that holds.
 const READING_OF_NUMPY: &[&str] = &["fft", "linalg", "testing"];

@@ -8,7 +8,7 @@ use super::frame::Frame;
 use super::misuse::Misuse;
 use super::statics::Owner;
 use super::value::{Callable, Value};
-use super::{Host, MAX_DEPTH, dtype, misuse, tensor};
+use super::{Host, MAX_DEPTH, dtype, misuse, tensor, versions};
 use crate::builtins::TritonVersion;
 use crate::hir::{Body, Expr, ExprId, Item, ItemKind, Literal, Name, Stmt};
 use crate::project::{
@@ -198,6 +198,11 @@ impl Host<'_> {
                 Value::Unknown => self.record_property(file, names, owner, attr),
                 field => field,
             },
+            Value::OneOf(values) if values.iter().all(|it| matches!(it, Value::Record { .. })) => {
+                let found: Vec<Value> =
+                    values.iter().map(|value| self.attribute_of(file, value, attr)).collect();
+                self.any_of(found)
+            }
             Value::Int(_) | Value::Float(_) if !self.uses_numpy => {
                 misuse::of_number(owner, attr).unwrap_or_else(|| tensor::attribute(owner, attr))
             }
@@ -288,6 +293,9 @@ fn external_value(path: Vec<Name>) -> Value {
         && let Some(number) = math_constant(constant)
     {
         return Value::Float(Some(number));
+    }
+    if let ["torch", "__version__"] = names.as_slice() {
+        return versions::of_torch();
     }
     let known = installation::named(&names).and_then(|fact| Value::of_fact(&fact, 0));
     known.unwrap_or(Value::Named(Resolution::External(path)))

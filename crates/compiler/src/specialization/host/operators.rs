@@ -261,6 +261,19 @@ fn ordered(op: CompareOp, left: &Value, right: &Value) -> Option<bool> {
         (Value::OneOf(values), other) => {
             return agreed(values, |value| ordered(op, value, other));
         }
+        (other, Value::OneOf(values)) => {
+            return agreed(values, |value| ordered(op, other, value));
+        }
+        (Value::Tuple(a), Value::Tuple(b))
+        | (Value::List(a), Value::List(b))
+        | (Value::Record { items: a, .. }, Value::Record { items: b, .. }) => {
+            for (a, b) in a.iter().zip(b) {
+                if !same(a, b)? {
+                    return ordered(op, a.plain(), b.plain());
+                }
+            }
+            a.len().cmp(&b.len())
+        }
         (Value::Str(a), Value::Str(b)) => a.cmp(b),
         _ => {
             let (a, b) = (as_number(left)?.float()?, as_number(right)?.float()?);
@@ -302,7 +315,9 @@ fn same(left: &Value, right: &Value) -> Option<bool> {
             Some(false)
         }
         (Value::Bool(a), Value::Bool(b)) => Some((*a)? == (*b)?),
-        (Value::Tuple(a), Value::Tuple(b)) => {
+        (Value::Tuple(a), Value::Tuple(b))
+        | (Value::List(a), Value::List(b))
+        | (Value::Record { items: a, .. }, Value::Record { items: b, .. }) => {
             let mut pairs = a.iter().zip(b).map(|(a, b)| same(a, b));
             let known = pairs.try_fold(true, |all, pair| Some(all && pair?));
             if a.len() == b.len() { known } else { Some(false) }
