@@ -40,6 +40,11 @@ pub(super) fn check(
                 let message = format!("`{param}` is given {what}, which a launch does not take");
                 (Code::ArgumentType, message, passed(param))
             }
+            ArgFault::NoNumber(param, what) => {
+                let message =
+                    format!("`{param}` is a number by its annotation, but is given {what}");
+                (Code::ArgumentType, message, passed(param))
+            }
             ArgFault::TensorExtent(param) => {
                 let message = format!("`{param}` is an extent of tiles, but is given a tensor");
                 (Code::ArgumentType, message, passed(param))

@@ -222,6 +222,11 @@ impl Binder<'_> {
         }
     }
 
+    /// The type of the number that an annotation makes of a parameter.
+    pub(super) fn annotated_number(&self, param: &Param) -> Option<&str> {
+        self.forced_type(param).filter(|forced| !forced.starts_with('*'))
+    }
+
     fn guess(&self, index: usize, param: &Param, is_constexpr: bool) -> ArgSpec {
         let uses = self.uses.get(index).copied().unwrap_or_default();
         if is_constexpr {

@@ -364,7 +364,11 @@ impl<'a> Binder<'a> {
         let extents = used(|uses| uses.extent).collect();
         let numbers = used(|uses| uses.required || uses.integral);
         let numbers = numbers.filter(|name| constexpr.contains(name)).collect();
-        let binding = Binding { kernel, missing, constexpr, extents, numbers };
+        let at_run_time = kernel.function.params.iter().filter(|it| !constexpr.contains(&it.name));
+        let annotated =
+            at_run_time.filter_map(|param| Some((&param.name, self.annotated_number(param)?)));
+        let annotated = annotated.collect();
+        let binding = Binding { kernel, missing, constexpr, extents, numbers, annotated };
         known_launch(self.sources, origin, launch, args, meta, &binding)
     }
 

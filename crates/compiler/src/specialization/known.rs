@@ -104,6 +104,9 @@ pub enum ArgFault {
     /// A parameter that is no compile-time value gets what has no type at run time, named in the second
     /// place.
     Untyped(Name, &'static str),
+    /// A parameter of which the annotation says that it is a number gets what is none, named in the second
+    /// place.
+    NoNumber(Name, &'static str),
     /// A parameter that is an extent of tiles gets a tensor.
     TensorExtent(Name),
     /// A parameter that is a number at compile time gets a tensor.
@@ -384,6 +387,8 @@ pub(super) struct Binding<'k> {
     pub(super) extents: Vec<&'k Name>,
     /// Those that are numbers at compile time.
     pub(super) numbers: Vec<&'k Name>,
+    /// Those that annotations make numbers at run time, with their types.
+    pub(super) annotated: Vec<(&'k Name, &'k str)>,
 }
 
 /// What `launch` shows. `args` are its arguments as bound to parameters; `meta` is what a grid
@@ -427,6 +432,27 @@ pub(super) fn known_launch<'a>(
             .map_or(usize::from(matches!(grid, Value::Int(_))), |extents| extents.len().min(3)),
         args: known,
         past: None,
+    }
+}
+
+impl Binding<'_> {
+    /// What a value is that the launch cannot make the number of which a parameter's annotation speaks.
+    fn no_number(&self, param: &Name, value: &Value) -> Option<&'static str> {
+        let (_, of) = self.annotated.iter().find(|(name, _)| *name == param)?;
+        match value {
+            Value::Tuple(_) | Value::Record { .. } | Value::Ints => Some("a tuple"),
+            Value::Float(_) if of.starts_with(['i', 'u']) => Some("a float"),
+            // One of a single element is a number.
+            Value::Tensor(tensor) => {
+                let is_one = |size: &Value| matches!(size, Value::Int(Some(1)));
+                let has_more = |size: &Value| matches!(size, Value::Int(Some(size)) if *size > 1);
+                let shape = tensor.shape.as_ref()?;
+                let is_several = shape.iter().all(|size| is_one(size) || has_more(size))
+                    && shape.iter().any(has_more);
+                is_several.then_some("a tensor")
+            }
+            _ => None,
+        }
     }
 }
 
@@ -476,6 +502,9 @@ fn arg_faults(
             Some(ArgFault::Elements(param.name.clone(), dtype.clone()))
         }
         Value::Raises(misuse) => Some(ArgFault::Misuse(param.name.clone(), misuse.clone())),
+        value if let Some(what) = binding.no_number(&param.name, value) => {
+            Some(ArgFault::NoNumber(param.name.clone(), what))
+        }
         value if !binding.constexpr.contains(&param.name) => {
             Some(ArgFault::Untyped(param.name.clone(), untyped(value)?))
         }
