@@ -175,6 +175,8 @@ pub struct Specialization {
     pub assumed: Vec<Name>,
     /// Those of `assumed` that only say how loops are pipelined.
     pub pacing: Vec<Name>,
+    /// Those of `assumed` that certainly are memory or numbers at run time: no branch of the kernel asks which.
+    pub plain: Vec<Name>,
     /// Launches that the source shows, each with what is known of it.
     pub launches: Vec<KnownLaunch>,
     /// The autotune configuration that it is for.
@@ -190,6 +192,7 @@ impl Specialization {
             origin,
             assumed: Vec::new(),
             pacing: Vec::new(),
+            plain: Vec::new(),
             launches: Vec::new(),
             config: None,
         }
@@ -256,6 +259,11 @@ impl Specialization {
         }
         if self.computes_as_known() {
             return !code.is_resource();
+        }
+        // Where accesses are does not depend on the types of other memory, and not on numbers of which
+        // nothing is known.
+        if code.is_of_accesses() && self.guesses().all(|name| self.plain.contains(name)) {
+            return true;
         }
         if self.guesses_a_value() {
             // Extents that host code chooses by the device are for a device that is not known.

@@ -241,14 +241,17 @@ impl<'s> Fresh<'s, '_> {
             && writers.iter().all(|access| search(&access.happens()) == Outcome::Never)
     }
 
-    /// An input of the same sizes as new memory.
+    /// An input of as many elements as new memory, in rows of the same length.
     fn input_like(&self, new: &KnownBuffer) -> Option<usize> {
+        let row =
+            |buffer: &KnownBuffer| buffer.shape.as_ref().and_then(|sizes| sizes.last().copied());
         self.accesses.iter().find_map(|load| {
             let input = buffer(self.func, self.launch, load.param)?;
             let is_input = self.func.insts[load.inst].opcode == Opcode::Load
                 && !input.contents.is_new()
-                && input.shape.is_some()
-                && input.shape == new.shape;
+                && row(input).is_some()
+                && row(input) == row(new)
+                && input.elements == new.elements;
             is_input.then_some(load.param)
         })
     }

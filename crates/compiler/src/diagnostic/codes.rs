@@ -81,6 +81,21 @@ impl Code {
         matches!(self, Code::UndefinedLanes | Code::MaskAxis)
     }
 
+    /// True for what follows from where the accesses of a launch are.
+    pub fn is_of_accesses(self) -> bool {
+        matches!(
+            self,
+            Code::GridShape
+                | Code::IndexOverflow
+                | Code::OutOfBounds
+                | Code::Race
+                | Code::ReadRace
+                | Code::RepeatedUpdate
+                | Code::Uncovered
+                | Code::Unwritten
+        )
+    }
+
     /// `family/name`.
     pub fn name(self) -> &'static str {
         self.info().name

@@ -25,6 +25,7 @@ fn meaning(files: &[(&str, &str)], name: &str) -> String {
         Resolution::Constexpr(at) => format!("constexpr {}", describe(at)),
         Resolution::Constant(at) => format!("constant {}", describe(at)),
         Resolution::File(file) => format!("file {}", sources.path(file)),
+        Resolution::Folder(_, path) => format!("folder {}", path.join(".")),
         Resolution::External(path) => format!("external {}", path.join(".")),
         Resolution::Unknown => "unknown".to_owned(),
         Resolution::Undefined => "undefined".to_owned(),

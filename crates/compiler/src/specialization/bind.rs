@@ -33,6 +33,8 @@ pub(super) struct Binder<'a> {
     pub(super) uses: Arc<[Use]>,
     pub(super) constexpr: Vec<Name>,
     pub(super) facts: KernelFacts,
+    /// Whether a condition of the kernel asks for types.
+    asks_types: bool,
 }
 
 /// An argument of one specialization.
@@ -96,13 +98,13 @@ impl<'a> Binder<'a> {
         launches: &ShownLaunches,
     ) -> Binder<'a> {
         let constexpr = constexpr_params(sources, kernel.at);
-        let Usage { uses, has_dot, has_columns } = usage::usage(sources, kernel.at);
+        let Usage { uses, has_dot, has_columns, asks_types } = usage::usage(sources, kernel.at);
         let extents = kernel.function.params.iter().zip(uses.iter());
         let extents =
             extents.filter(|(param, uses)| uses.extent && constexpr.contains(&param.name));
         let facts = KernelFacts { extents: extents.count(), has_dot, has_columns };
         let tuning = launched_tuning(sources, kernel, launches);
-        Binder { sources, kernel, tuning, uses, constexpr, facts }
+        Binder { sources, kernel, tuning, uses, constexpr, facts, asks_types }
     }
 
     /// The same for what `tuners` make of the kernel.
@@ -290,7 +292,8 @@ impl<'a> Binder<'a> {
         Specialization {
             launches: known.into_iter().collect(),
             assumed: assumed.clone().cloned().collect(),
-            pacing: assumed.filter(paces).cloned().collect(),
+            pacing: assumed.clone().filter(paces).cloned().collect(),
+            plain: assumed.filter(|name| self.is_plain(name, &bound)).cloned().collect(),
             args: bound.into_iter().map(|(name, bound)| (name, bound.spec)).collect(),
             options: self.options(launch, config),
             origin,
@@ -325,6 +328,20 @@ impl<'a> Binder<'a> {
         let shown = shown.and_then(|example| example.value(index, &param.name));
         let spec = shown.map(|shown| self.argument(index, param, Some(shown)).spec);
         Bound { spec: spec.unwrap_or(bound.spec), given: value.cloned(), ..bound }
+    }
+
+    /// Whether an argument that is assumed certainly is memory or a number at run time, and no branch of
+    /// the kernel asks which.
+    fn is_plain(&self, name: &Name, bound: &IndexMap<Name, Bound>) -> bool {
+        let mut params = self.kernel.function.params.iter().zip(self.uses.iter());
+        let Some((_, uses)) = params.find(|(param, _)| param.name == *name) else { return false };
+        let is_tensor = matches!(bound[name].given, Some(Value::Tensor(_)));
+        let is_used = (uses.pointer || uses.required) && !uses.none_test;
+        (is_tensor || is_used)
+            && !uses.integer_elements
+            && matches!(bound[name].spec, ArgSpec::Runtime { .. })
+            && !self.constexpr.contains(name)
+            && !self.asks_types
     }
 
     fn options(&self, launch: Option<&ObservedLaunch>, config: Option<&Config>) -> LaunchOptions {

@@ -106,6 +106,8 @@ pub struct Usage {
     pub(super) has_dot: bool,
     /// Whether it makes columns of tiles (`x[:, None]`), as those do whose tiles have more than one axis.
     pub(super) has_columns: bool,
+    /// Whether a condition asks for types.
+    pub(super) asks_types: bool,
 }
 
 /// What specializations follow from of the body of the jit function `at`. An owner of files that keeps
@@ -120,6 +122,7 @@ pub fn usage(sources: &dyn Sources, at: ItemRef) -> Usage {
             uses: uses(sources, at),
             has_dot: body_has(has_dot),
             has_columns: body_has(has_columns),
+            asks_types: body_has(asks_types),
         }
     })
 }
@@ -147,6 +150,27 @@ impl Use {
     pub(crate) fn is_no_number(&self) -> bool {
         self.dtype || self.text || self.called || self.option.is_some()
     }
+}
+
+fn asks_types(body: &Body) -> bool {
+    let in_stmts = body.stmts.values().filter_map(|stmt| match stmt {
+        Stmt::If { test, .. } | Stmt::While { test, .. } | Stmt::Assert { test, .. } => Some(*test),
+        _ => None,
+    });
+    let in_exprs = body.exprs.iter().filter_map(|(id, expr)| match expr {
+        Expr::IfElse { condition, .. } => Some(*condition),
+        Expr::Compare { .. } => Some(id),
+        _ => None,
+    });
+    in_stmts.chain(in_exprs).any(|test| names_type(body, test))
+}
+
+fn names_type(body: &Body, id: ExprId) -> bool {
+    let expr = &body.exprs[id];
+    let mut names = matches!(expr, Expr::Attribute { attr, .. }
+        if matches!(&**attr, "dtype" | "type" | "element_ty"));
+    expr.for_each_child(|child| names = names || names_type(body, child));
+    names
 }
 
 fn has_dot(body: &Body) -> bool {

@@ -180,6 +180,10 @@ fn python_call(name: &str, args: &Args<'_>) -> Value {
             python_call(name, &Args(&[(None, Value::List(items.clone()))]))
         }
         ("list", [value]) => value.elements().map_or(Value::Unknown, Value::List),
+        ("reversed", [value]) => {
+            let items = value.elements();
+            items.map_or(Value::Unknown, |items| Value::List(items.into_iter().rev().collect()))
+        }
         // Nothing is added to it, so that it is what a tuple of its elements is, but for their order.
         ("frozenset", [value]) => value.elements().map_or(Value::Unknown, |items| {
             let different = items.into_iter().fold(Vec::new(), |mut different, item| {
