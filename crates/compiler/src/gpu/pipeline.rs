@@ -38,6 +38,10 @@
 //! before. Where single warps multiply what threads make of copied tiles, copies are started after
 //! the first product too, if there are three stages.
 //!
+//! Where another loop repeats the loop, as in persistent products, the prologue stays where it is. On an H100, when
+//! copies of the next tile are started before results are stored, products of f16 take 1.003 to 1.023 times as long,
+//! of fp8 0.992 to 1.000 times.
+//!
 //! Copies of iterations that do not exist are masked off, so that nothing is read beyond what the
 //! loop reads. A load can be issued early when its address and mask follow from the loop's index
 //! and from carried values by pure operations and other loads, as of a table of pages, and when
