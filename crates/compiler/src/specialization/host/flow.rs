@@ -372,6 +372,17 @@ impl Host<'_> {
         (body, orelse): (&[StmtId], &[StmtId]),
         handlers: &[Handler],
     ) -> Flow {
+        let code = frame.code.clone();
+        let finds_imports = |map| {
+            let parts = (code.body(), map);
+            self.finds_imports(frame.file, parts, body, handlers)
+        };
+        if code.map().is_some_and(finds_imports) {
+            return match self.block(frame, body) {
+                Flow::Next => self.block(frame, orelse),
+                flow => flow,
+            };
+        }
         let around = frame.exits.raised.replace(frame.variables.clone());
         let around_doubt = self.doubt;
         let mut flow = match handlers {

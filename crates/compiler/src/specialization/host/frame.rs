@@ -81,9 +81,14 @@ impl Code {
     }
 
     pub(super) fn range(&self, expr: ExprId) -> Option<TextRange> {
+        self.map().map(|map| map.exprs[expr])
+    }
+
+    /// Where the parts of the body stand, if that is known.
+    pub(super) fn map(&self) -> Option<&SourceMap> {
         match self {
-            Code::Function(function) => Some(function.map.exprs[expr]),
-            Code::Body(_, map) => map.as_ref().map(|map| map.exprs[expr]),
+            Code::Function(function) => Some(&function.map),
+            Code::Body(_, map) => map.as_deref(),
         }
     }
 }

@@ -2,7 +2,7 @@
 //! what is installed.
 
 use super::Host;
-use crate::hir::{Body, Expr, ItemKind, Module, SourceMap, Stmt, StmtId};
+use crate::hir::{Body, Expr, Handler, Item, ItemKind, Module, SourceMap, Stmt, StmtId};
 use crate::project::{ItemRef, Resolution, resolve_item, triton};
 use crate::source::{FileId, TextRange};
 
@@ -25,6 +25,9 @@ const INSTALLED: &[&str] = &[
     "warnings",
 ];
 
+/// What an import that fails raises.
+const IMPORT_ERRORS: &[&str] = &["ImportError", "ModuleNotFoundError"];
+
 /// Whether a package is there wherever kernels are.
 pub(super) fn is_installed(package: &str) -> bool {
     INSTALLED.contains(&package)
@@ -46,6 +49,7 @@ impl Host<'_> {
                 !handlers.is_empty()
                     && main.map.stmts[id].contains_range(bound.range)
                     && !self.succeeds(at.file, &module, (&main.body, &main.map), body)
+                    && !self.finds_imports(at.file, (&main.body, &main.map), body, handlers)
             }
             _ => false,
         });
@@ -55,6 +59,23 @@ impl Host<'_> {
         let same = module.items_named(&bound.name).filter(|index| *index != at.index);
         let same = same.filter(|index| module.items[*index as usize].scope.is_empty());
         same.map(|index| ItemRef { index, ..at }).collect()
+    }
+
+    /// Whether handlers only wait for imports that fail, and none of these statements does so.
+    pub(super) fn finds_imports(
+        &self,
+        file: FileId,
+        (body, map): (&Body, &SourceMap),
+        stmts: &[StmtId],
+        handlers: &[Handler],
+    ) -> bool {
+        let Some(module) = self.sources.module(file) else { return false };
+        let waits = |handler: &Handler| {
+            let kinds = handler.kinds.and_then(|kinds| body.exprs[kinds].as_name());
+            kinds.is_some_and(|kind| IMPORT_ERRORS.contains(&&**kind))
+        };
+        let finds = |stmt: &StmtId| self.imports_installed(file, &module, map.stmts[*stmt]);
+        !handlers.is_empty() && handlers.iter().all(waits) && stmts.iter().all(finds)
     }
 
     /// Whether statements only import what is there everywhere, and bind what cannot fail.
@@ -78,7 +99,11 @@ impl Host<'_> {
     /// Whether all that an import statement asks for is there everywhere.
     fn imports_installed(&self, file: FileId, module: &Module, statement: TextRange) -> bool {
         let here = module.items.iter().enumerate();
-        let mut here = here.filter(|(_, item)| statement.contains_range(item.range));
+        let is_import = |item: &Item| {
+            matches!(item.kind, ItemKind::Import { .. } | ItemKind::ImportFrom { .. })
+        };
+        let mut here =
+            here.filter(|(_, item)| statement.contains_range(item.range) && is_import(item));
         here.all(|(index, item)| {
             if let ItemKind::Import { path, .. } = &item.kind
                 && is_installed(&path.join("."))
