@@ -70,6 +70,13 @@ fn slabs(sizes: &[i128]) -> Vec<[i128; 3]> {
         .collect()
 }
 
+/// Whether two shapes are one, or one of them has two axes and the other one more of the same rows.
+fn has_same_rows(a: &[i128], b: &[i128]) -> bool {
+    let rows = |sizes: &[i128]| sizes[..sizes.len() - 1].iter().product::<i128>();
+    let is_flat = a.len() == 2 && b.len() > 2 || b.len() == 2 && a.len() > 2;
+    a == b || is_flat && a.last() == b.last() && rows(a) == rows(b)
+}
+
 struct Fresh<'s, 'e> {
     func: &'s Function,
     launch: &'s KnownLaunch,
@@ -241,17 +248,14 @@ impl<'s> Fresh<'s, '_> {
             && writers.iter().all(|access| search(&access.happens()) == Outcome::Never)
     }
 
-    /// An input of as many elements as new memory, in rows of the same length.
+    /// An input of the same sizes as new memory, or of all its rows put together.
     fn input_like(&self, new: &KnownBuffer) -> Option<usize> {
-        let row =
-            |buffer: &KnownBuffer| buffer.shape.as_ref().and_then(|sizes| sizes.last().copied());
+        let sizes = new.shape.as_deref()?;
         self.accesses.iter().find_map(|load| {
             let input = buffer(self.func, self.launch, load.param)?;
             let is_input = self.func.insts[load.inst].opcode == Opcode::Load
                 && !input.contents.is_new()
-                && row(input).is_some()
-                && row(input) == row(new)
-                && input.elements == new.elements;
+                && input.shape.as_deref().is_some_and(|input| has_same_rows(input, sizes));
             is_input.then_some(load.param)
         })
     }
