@@ -3,7 +3,7 @@
 
 use super::arguments::{Args, REST};
 use super::elementwise;
-use super::misuse::{Misfit, Misuse};
+use super::misuse::{self, Misfit, Misuse};
 use super::operators::position;
 use super::tensor::sizes;
 use super::value::{Tensor, Value};
@@ -45,6 +45,9 @@ const IN_PLACE: &[&str] = &["add_", "copy_", "div_", "mul_", "sub_"];
 /// Why PyTorch refuses `name` of a tensor with the arguments after it, as a function or as a method;
 /// `None` where it does not, or that is not known.
 pub(super) fn refusal(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Misuse> {
+    if let Some(misuse) = no_size(name, args) {
+        return Some(misuse);
+    }
     let of = known(tensor.shape.as_deref()?)?;
     let misfit = match name {
         "view" | "reshape" => not_viewed(of, &asked(args)?),
@@ -78,6 +81,18 @@ pub(super) fn refusal(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Mi
         _ => return no_dimension(name, of.len(), args),
     };
     misfit.map(Misuse::Sizes)
+}
+
+/// Methods that take sizes, or dimensions, one by one or as one collection.
+const TAKING_SIZES: &[&str] = &["expand", "permute", "repeat", "reshape", "view"];
+
+/// A shape that is given among sizes.
+fn no_size(name: &str, args: &Args<'_>) -> Option<Misuse> {
+    let given = args.positional();
+    if given.len() < 2 || !TAKING_SIZES.contains(&name) {
+        return None;
+    }
+    misuse::no_number_among(name, given)
 }
 
 /// Functions that give one of a tensor's elements, or where it is, and so need one.

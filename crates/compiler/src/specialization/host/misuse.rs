@@ -211,20 +211,30 @@ const SIZED: &[&str] = &["empty", "full", "ones", "rand", "randn", "zeros"];
 /// What a function of `math`, or one of `torch` that makes a tensor of some sizes, refuses: what it is given
 /// for a number is a collection or a string.
 pub(super) fn no_number(path: &[&str], args: &Args<'_>) -> Option<Misuse> {
-    let first = *args.positional().first()?;
-    let given = match path {
-        ["math", name] if !OF_COLLECTIONS.contains(name) => std::slice::from_ref(first),
+    let positional = args.positional();
+    let first = *positional.first()?;
+    let given: Vec<&Value> = match path {
+        ["math", name] if !OF_COLLECTIONS.contains(name) => vec![first],
         ["torch", name] if SIZED.contains(name) => match first {
-            Value::Tuple(sizes) | Value::List(sizes) => sizes,
+            _ if positional.len() > 1 && *name != "full" => positional,
+            Value::Tuple(sizes) | Value::List(sizes) => sizes.iter().collect(),
             _ => return None,
         },
         _ => return None,
     };
-    let class = given.iter().find_map(|value| match value {
+    no_number_among(&path.join("."), given)
+}
+
+/// What a function that takes numbers refuses among what it is given: a collection or a string.
+pub(super) fn no_number_among<'v>(
+    function: &str,
+    given: impl IntoIterator<Item = &'v Value>,
+) -> Option<Misuse> {
+    let class = given.into_iter().find_map(|value| match value {
         Value::Ints => Some("tuple"),
         value => class(value).filter(|class| !is_number(class)),
     })?;
-    Some(Misuse::NoNumber { function: path.join(".").into(), class })
+    Some(Misuse::NoNumber { function: function.into(), class })
 }
 
 /// Whether one of two values is a number and the other a collection or a string: they are never equal.

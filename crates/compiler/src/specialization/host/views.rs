@@ -745,7 +745,8 @@ fn has_no_axes(tensor: &Tensor) -> Option<bool> {
 }
 
 /// Strides of a copy that keeps the order of the elements; `None` for a contiguous tensor. They are
-/// known where the elements fill their memory, or the axes are in order.
+/// known where the elements fill their memory, or the axes are in order: those that are expanded stay where
+/// they are (`TensorIteratorBase::reorder_dimensions` of PyTorch).
 fn kept_strides(tensor: &Tensor) -> Option<Vec<Value>> {
     let strides = tensor.strides.as_ref()?;
     let shape = tensor.shape.as_deref();
@@ -757,10 +758,12 @@ fn kept_strides(tensor: &Tensor) -> Option<Vec<Value>> {
         Value::Int(Some(stride)) if *stride > 0 => Some(*stride),
         _ => None,
     };
-    let long = shape?.iter().zip(strides).filter(|(size, _)| **size != Value::Int(Some(1)));
+    let long = shape?.iter().zip(strides).filter(|(size, stride)| {
+        **size != Value::Int(Some(1)) && **stride != Value::Int(Some(0))
+    });
     let steps: Vec<Option<i128>> = long.map(|(_, stride)| known(stride)).collect();
     let in_order = steps.iter().all(Option::is_some) && steps.is_sorted_by(|a, b| a > b);
-    unknown_strides(shape).filter(|_| !in_order && steps.len() != 1)
+    unknown_strides(shape).filter(|_| !in_order && steps.len() > 1)
 }
 
 /// A copy whose elements are in an order that is not known; they fill its memory.
