@@ -50,7 +50,8 @@ pub(crate) enum Command {
 /// Arguments of `tile check`.
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// Files, folders, or `-` for standard input; `FILE::KERNEL` checks one kernel.
+    /// Files, folders, or `-` for standard input; `FILE::KERNEL` checks one kernel. Of a single file,
+    /// launches in the project around it count too.
     #[arg(required = true, value_name = "PATH[::KERNEL]", value_parser = without_scenario)]
     pub(crate) paths: Vec<Target>,
     /// Output format.
