@@ -758,9 +758,10 @@ fn kept_strides(tensor: &Tensor) -> Option<Vec<Value>> {
         Value::Int(Some(stride)) if *stride > 0 => Some(*stride),
         _ => None,
     };
-    let long = shape?.iter().zip(strides).filter(|(size, stride)| {
-        **size != Value::Int(Some(1)) && **stride != Value::Int(Some(0))
-    });
+    let long = shape?
+        .iter()
+        .zip(strides)
+        .filter(|(size, stride)| **size != Value::Int(Some(1)) && **stride != Value::Int(Some(0)));
     let steps: Vec<Option<i128>> = long.map(|(_, stride)| known(stride)).collect();
     let in_order = steps.iter().all(Option::is_some) && steps.is_sorted_by(|a, b| a > b);
     unknown_strides(shape).filter(|_| !in_order && steps.len() > 1)
