@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::hir::{Body, Expr, ExprId, Function, Literal, Stmt};
 use crate::project::{
-    ItemRef, Resolution, Scope, Sources, function, item, resolve_expr, resolve_member,
+    ItemRef, Resolution, Scope, Sources, function, item, resolve_expr, resolve_member, with_callees,
 };
 
 mod calls;
@@ -106,7 +106,7 @@ pub struct Usage {
     pub(super) has_dot: bool,
     /// Whether it makes columns of tiles (`x[:, None]`), as those do whose tiles have more than one axis.
     pub(super) has_columns: bool,
-    /// Whether a condition asks for types.
+    /// Whether a condition in it, or in what it calls, asks for types.
     pub(super) asks_types: bool,
 }
 
@@ -114,6 +114,8 @@ pub struct Usage {
 /// it need not bind launches again when a body changes and this does not.
 pub fn usage(sources: &dyn Sources, at: ItemRef) -> Usage {
     sources.usage(at).unwrap_or_else(|| {
+        let asks = |at| function(sources, at).is_some_and(|it| asks_types(&it.body));
+        let asks_types = with_callees(sources, at).into_iter().any(asks);
         let function = function(sources, at);
         let body_has = |what: fn(&Body) -> bool| {
             function.as_ref().is_some_and(|function| what(&function.body))
@@ -122,7 +124,7 @@ pub fn usage(sources: &dyn Sources, at: ItemRef) -> Usage {
             uses: uses(sources, at),
             has_dot: body_has(has_dot),
             has_columns: body_has(has_columns),
-            asks_types: body_has(asks_types),
+            asks_types,
         }
     })
 }

@@ -464,6 +464,9 @@ impl Host<'_> {
 
     /// What a call of a class makes.
     pub(super) fn made_by(&mut self, class: ItemRef, args: &[(Option<Name>, Value)]) -> Value {
+        if let Some(member) = self.member_of_value(class, args) {
+            return member;
+        }
         self.record(class, &Args(args)).unwrap_or_else(|| self.instance(class, args))
     }
 

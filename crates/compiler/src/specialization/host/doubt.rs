@@ -12,8 +12,9 @@ use super::{Frame, Host};
 use crate::hir::{Expr, ExprId, Name};
 use crate::project::{Resolution, Scope};
 
-/// Methods that ask a tensor for its numbers.
-const READS: &[&str] = &["all", "any", "count_nonzero", "item", "max", "min", "sum", "tolist"];
+/// Methods and functions that ask a tensor for its numbers.
+const READS: &[&str] =
+    &["all", "allclose", "any", "count_nonzero", "equal", "item", "max", "min", "sum", "tolist"];
 
 /// Functions of PyTorch that tell in what regions of callers the code runs.
 const REGIONS: &[&str] = &[

@@ -26,6 +26,38 @@ impl Host<'_> {
         })
     }
 
+    /// The member that calling an enumeration with a value gives; `None` for other classes.
+    pub(super) fn member_of_value(
+        &mut self,
+        at: ItemRef,
+        args: &[(Option<Name>, Value)],
+    ) -> Option<Value> {
+        let class = class(self.sources, at)?;
+        enumeration(self.sources, at.file, &class)?;
+        let [(None, wanted)] = args else { return Some(Value::Unknown) };
+        for (name, ..) in class.fields.iter().filter(|(name, ..)| is_member_name(name)) {
+            let member = self.member_of_class(at, name);
+            let Value::Member(known) = &member else { return Some(Value::Unknown) };
+            let value = self.attribute_of_member(known, "value");
+            match operators::compare(CompareOp::Eq, &value, wanted) {
+                Some(true) => return Some(member),
+                Some(false) => {}
+                None => return Some(Value::Unknown),
+            }
+        }
+        Some(Value::Unknown)
+    }
+
+    /// The member of an enumeration that is called so; `None` for other classes.
+    pub(super) fn member_of_name(&mut self, at: ItemRef, name: &Value) -> Option<Value> {
+        let class = class(self.sources, at)?;
+        enumeration(self.sources, at.file, &class)?;
+        match name.plain() {
+            Value::Str(name) => Some(self.member_of_class(at, name)),
+            _ => Some(Value::Unknown),
+        }
+    }
+
     /// Whether members of one enumeration are the same: those of one name are, and those of different
     /// values are not.
     pub(super) fn compared_members(

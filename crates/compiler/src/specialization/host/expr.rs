@@ -7,6 +7,7 @@ use super::{Frame, Host, MAX_DEPTH, Maker, collections, data, sets};
 use crate::hir::{
     BinaryOp, Body, CompareOp, Expr, ExprId, FStringPart, LambdaParam, Literal, UnaryOp,
 };
+use crate::project::Resolution;
 use crate::specialization::contents::Contents;
 
 impl Host<'_> {
@@ -195,6 +196,12 @@ impl Host<'_> {
     /// `value[index]`.
     pub(super) fn subscript(&mut self, frame: &mut Frame, value: &Value, index: ExprId) -> Value {
         let code = frame.code.clone();
+        if let Value::Named(Resolution::Class(at)) = value {
+            let name = self.expr(frame, index);
+            if let Some(member) = self.member_of_name(*at, &name) {
+                return member;
+            }
+        }
         match &code.body().exprs[index] {
             Expr::Slice { lower, upper, step } => {
                 let [lower, upper, step] =

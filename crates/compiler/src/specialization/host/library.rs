@@ -130,6 +130,12 @@ impl Host<'_> {
                 // What only modules have tensors have not.
                 false => torch::instance_members(MODULE)?.contains(attr).then_some(false),
             },
+            Value::Named(base @ Resolution::External(_)) => {
+                let member = self.member(base, attr);
+                let is_open =
+                    matches!(member, Value::Unknown | Value::Named(Resolution::External(_)));
+                (!is_open).then_some(true)
+            }
             Value::Object(object) => {
                 let is_set = !matches!(self.object_attribute(*object, attr), Value::Unknown);
                 (is_set || self.has_own_method(*object, attr)).then_some(true)
