@@ -24,6 +24,9 @@ const MODULE: &str = "torch.nn.Module";
 /// Members that tensors share with Python's texts and truth values.
 const OF_TEXTS: &[&str] = &["conj", "imag", "index", "real", "split"];
 
+/// Types of elements that GPUs of AMD alone compute with, in Triton's spelling.
+const OF_AMD: &[&str] = &["fp8e4b8", "fp8e5b16"];
+
 /// A `range` longer than this is not unrolled.
 const MAX_RANGE: i128 = 4096;
 
@@ -132,9 +135,12 @@ impl Host<'_> {
             },
             Value::Named(base @ Resolution::External(_)) => {
                 let member = self.member(base, attr);
-                let is_open =
-                    matches!(member, Value::Unknown | Value::Named(Resolution::External(_)));
-                (!is_open).then_some(true)
+                match member {
+                    Value::Unknown | Value::Named(Resolution::External(_)) => None,
+                    // Who asks for types that only GPUs of AMD have may run on these.
+                    Value::TorchDType(dtype) if OF_AMD.contains(&&*dtype) => None,
+                    _ => Some(true),
+                }
             }
             Value::Object(object) => {
                 let is_set = !matches!(self.object_attribute(*object, attr), Value::Unknown);
