@@ -24,9 +24,6 @@ const MODULE: &str = "torch.nn.Module";
 /// Members that tensors share with Python's texts and truth values.
 const OF_TEXTS: &[&str] = &["conj", "imag", "index", "real", "split"];
 
-/// Types of elements that GPUs of AMD alone compute with, in Triton's spelling.
-const OF_AMD: &[&str] = &["fp8e4b8", "fp8e5b16"];
-
 /// A `range` longer than this is not unrolled.
 const MAX_RANGE: i128 = 4096;
 
@@ -133,15 +130,6 @@ impl Host<'_> {
                 // What only modules have tensors have not.
                 false => torch::instance_members(MODULE)?.contains(attr).then_some(false),
             },
-            Value::Named(base @ Resolution::External(_)) => {
-                let member = self.member(base, attr);
-                match member {
-                    Value::Unknown | Value::Named(Resolution::External(_)) => None,
-                    // Who asks for types that only GPUs of AMD have may run on these.
-                    Value::TorchDType(dtype) if OF_AMD.contains(&&*dtype) => None,
-                    _ => Some(true),
-                }
-            }
             Value::Object(object) => {
                 let is_set = !matches!(self.object_attribute(*object, attr), Value::Unknown);
                 (is_set || self.has_own_method(*object, attr)).then_some(true)
