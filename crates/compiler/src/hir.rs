@@ -126,6 +126,11 @@ impl Module {
 }
 
 impl Item {
+    /// Whether it imports what it binds.
+    pub fn is_import(&self) -> bool {
+        matches!(self.kind, ItemKind::Import { .. } | ItemKind::ImportFrom { .. })
+    }
+
     /// The scope of what stands inside the item, if it is a function or class.
     pub fn body_scope(&self) -> Vec<Name> {
         let mut scope = self.scope.clone();

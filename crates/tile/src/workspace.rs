@@ -490,12 +490,12 @@ fn around(file: &Path) -> Vec<PathBuf> {
     let Some(folder) = file.parent() else { return Vec::new() };
     let holding = |name: &str| folder.ancestors().find(|folder| folder.join(name).exists());
     let installed = || PROJECT_FILES.iter().filter_map(|name| holding(name));
-    let repository = holding(".git").or_else(|| {
+    let project = holding(".git").or_else(|| {
         // All of them are ancestors: the innermost one has the longest path.
         installed().max_by_key(|folder| folder.as_os_str().len())
     });
     let packages = folder.ancestors().take_while(|folder| folder.join("__init__.py").exists());
-    match repository.or_else(|| packages.last()) {
+    match project.or_else(|| packages.last()) {
         Some(root) => walk(root),
         None => files_under(folder, Some(1)),
     }

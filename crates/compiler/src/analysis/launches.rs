@@ -127,10 +127,6 @@ fn in_all(found: Vec<Vec<Diagnostic>>) -> Vec<Diagnostic> {
     common
 }
 
-fn imports(item: &Item) -> bool {
-    matches!(item.kind, ItemKind::Import { .. } | ItemKind::ImportFrom { .. })
-}
-
 /// Of the arguments of a call, those given by name.
 fn keyword_args(args: &[Arg]) -> impl Iterator<Item = (&Name, ExprId)> {
     args.iter().filter_map(|arg| match &arg.kind {
@@ -213,7 +209,8 @@ impl Site<'_> {
             .collect();
         // Where it is not known which of several definitions there is, none can be blamed.
         let one_of = self.kernel.item.guard.is_some() && may_run.len() > 1;
-        bound.all(|item| if name == own { defined(item) || imports(item) } else { renamed(item) })
+        bound
+            .all(|item| if name == own { defined(item) || item.is_import() } else { renamed(item) })
             && !one_of
             && may_run.iter().all(|index| defined(&home.items[*index as usize]))
             && (name == own || self.module.items_named(name).next().is_some())
@@ -226,8 +223,10 @@ impl Site<'_> {
         let Expr::Name(name) = &self.launch.body.exprs[self.launch.kernel] else { return false };
         let is_own = *name == self.kernel.item.name;
         let is_here = self.kernel.at.file == self.file;
-        let is_imported =
-            self.module.items_named(name).all(|index| imports(&self.module.items[index as usize]));
+        let is_imported = self
+            .module
+            .items_named(name)
+            .all(|index| self.module.items[index as usize].is_import());
         let Some(home) = self.sources.module(self.kernel.at.file) else { return false };
         let bound = home.items_named(name).map(|index| &home.items[index as usize]);
         let (defined, made): (Vec<&Item>, Vec<&Item>) =

@@ -49,7 +49,8 @@ impl Evaluator<'_> {
             }
             ModuleRef::Folder(file, path) => {
                 let folder = Resolution::Folder(*file, path.to_vec());
-                let member = project::resolve_member(self.project, &folder, attr);
+                let member =
+                    project::resolve_member_under(self.project, self.version, &folder, attr);
                 self.resolved(&member).map_or(Value::Unknown, |global| global.value)
             }
         }

@@ -9,7 +9,7 @@ use rustc_hash::FxHashSet;
 
 use super::Sources;
 use super::launchers::mentions;
-use super::ways::{Place, is_import, is_of_environment, ways};
+use super::ways::{Place, is_of_environment, ways};
 use crate::hir::Name;
 use crate::source::FileId;
 
@@ -51,7 +51,7 @@ pub fn calling_names(
     called: &FxHashSet<Name>,
 ) -> FxHashSet<Name> {
     let module = sources.module(file).unwrap_or_default();
-    let imported = module.items.iter().filter(|item| is_import(item)).map(|item| &item.name);
+    let imported = module.items.iter().filter(|item| item.is_import()).map(|item| &item.name);
     let named: FxHashSet<Name> = imported.filter(|name| called.contains(*name)).cloned().collect();
     match named.is_empty() {
         true => FxHashSet::default(),

@@ -110,7 +110,7 @@ fn imports(sources: &dyn Sources, file: FileId) -> Imports {
 /// What the imports of a file bind, found anew; [`STAR`] stands for what a whole file brings, and means that.
 pub fn find_imports(sources: &dyn Sources, file: FileId) -> Imports {
     let module = sources.module(file).unwrap_or_default();
-    let items = (0..).zip(&module.items).filter(|(_, item)| is_import(item));
+    let items = (0..).zip(&module.items).filter(|(_, item)| item.is_import());
     let meant = |index, item: &Item| match &item.kind {
         ItemKind::ImportFrom { level, path, member } if **member == *STAR => {
             sources.import(file, *level, path).map_or(Resolution::Unknown, Resolution::File)
@@ -118,10 +118,6 @@ pub fn find_imports(sources: &dyn Sources, file: FileId) -> Imports {
         _ => resolve_item(sources, ItemRef { file, index }),
     };
     items.map(|(index, item)| (item.name.clone(), meant(index, item))).collect()
-}
-
-pub(super) fn is_import(item: &Item) -> bool {
-    matches!(item.kind, ItemKind::Import { .. } | ItemKind::ImportFrom { .. })
 }
 
 /// Whether a file is of a package that is installed.

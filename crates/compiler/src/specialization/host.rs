@@ -105,7 +105,7 @@ use past::Past;
 pub(super) use past::{Before, Earlier, Maker, Step};
 pub use past::{MadeMemory, Making};
 pub(super) use rebound::Rebound;
-pub(super) use views::{is_contiguous, is_expanded, strides};
+pub(super) use views::{elements, is_contiguous, is_expanded, strides};
 
 /// Expressions evaluated for one question; beyond, everything is unknown.
 pub(super) const FUEL: u32 = 100_000;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::contents::Contents;
 use super::host::misuse::Misuse;
 use super::host::value::{Callable, Storage, Tensor, Value};
-use super::host::{self, Host, Making, ObservedLaunch, REST, is_complex};
+use super::host::{self, Host, Making, ObservedLaunch, REST, elements, is_complex};
 use super::{ArgSpec, Origin, Specialization};
 use crate::hir::{ArgKind, Expr, Item, Launch, Literal, Name, Param, ParamKind};
 use crate::ir::{MAX_GRID, no_power_of_two};
@@ -444,12 +444,8 @@ impl Binding<'_> {
             Value::Float(_) if of.starts_with(['i', 'u']) => Some("a float"),
             // One of a single element is a number.
             Value::Tensor(tensor) => {
-                let is_one = |size: &Value| matches!(size, Value::Int(Some(1)));
-                let has_more = |size: &Value| matches!(size, Value::Int(Some(size)) if *size > 1);
-                let shape = tensor.shape.as_ref()?;
-                let is_several = shape.iter().all(|size| is_one(size) || has_more(size))
-                    && shape.iter().any(has_more);
-                is_several.then_some("a tensor")
+                let elements = tensor.shape.as_deref().and_then(elements);
+                elements.is_some_and(|elements| elements > 1).then_some("a tensor")
             }
             _ => None,
         }

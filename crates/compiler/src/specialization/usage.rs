@@ -155,6 +155,7 @@ impl Use {
 }
 
 fn asks_types(body: &Body) -> bool {
+    let is_type = |id: ExprId| matches!(&body.exprs[id], Expr::Attribute { attr, .. } if TYPES.contains(&&**attr));
     let in_stmts = body.stmts.values().filter_map(|stmt| match stmt {
         Stmt::If { test, .. } | Stmt::While { test, .. } | Stmt::Assert { test, .. } => Some(*test),
         _ => None,
@@ -162,15 +163,19 @@ fn asks_types(body: &Body) -> bool {
     let in_exprs = body.exprs.iter().filter_map(|(id, expr)| match expr {
         Expr::IfElse { condition, .. } => Some(*condition),
         Expr::Compare { .. } => Some(id),
+        // How wide it is, or whether it is a float, may lead anywhere.
+        Expr::Attribute { value, .. } if is_type(*value) && !is_type(id) => Some(id),
         _ => None,
     });
     in_stmts.chain(in_exprs).any(|test| names_type(body, test))
 }
 
+/// Attributes that are types.
+const TYPES: &[&str] = &["dtype", "element_ty", "scalar", "type"];
+
 fn names_type(body: &Body, id: ExprId) -> bool {
     let expr = &body.exprs[id];
-    let mut names = matches!(expr, Expr::Attribute { attr, .. }
-        if matches!(&**attr, "dtype" | "type" | "element_ty"));
+    let mut names = matches!(expr, Expr::Attribute { attr, .. } if TYPES.contains(&&**attr));
     expr.for_each_child(|child| names = names || names_type(body, child));
     names
 }

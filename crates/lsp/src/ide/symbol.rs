@@ -409,10 +409,7 @@ pub(crate) fn is_class(db: &dyn Db, file: SourceFile, index: usize) -> bool {
 
 /// Whether an item imports what it binds.
 pub(crate) fn is_import(db: &dyn Db, at: ItemRef) -> bool {
-    let item = project::item(&Analysis(db), at);
-    item.is_some_and(|item| {
-        matches!(item.kind, ItemKind::Import { .. } | ItemKind::ImportFrom { .. })
-    })
+    project::item(&Analysis(db), at).is_some_and(|item| item.is_import())
 }
 
 /// The symbol that stands for all bindings of the variable that `symbol` is: what one of them imports,

@@ -24,13 +24,12 @@ pub(super) fn check(sources: &dyn Sources, file: FileId, module: &Module) -> Vec
         ItemKind::Function(function) => {
             let at = ItemRef { file, index: index as u32 };
             let scope = Scope { file, path: &item.scope };
-            let is_of = |decorator: &ExprId, kinds: &[Kind]| {
-                kinds.contains(&kind_of(sources, scope, function, *decorator))
-            };
-            let all_are = |kinds: &[Kind]| function.decorators.iter().all(|at| is_of(at, kinds));
-            let is_left_as_it_is = all_are(&[Kind::Plain])
-                || all_are(&[Kind::Plain, Kind::OfProject]) && runs_on_host(sources, file, item);
-            is_left_as_it_is && !compiled.contains(&at)
+            let decorators = function.decorators.iter();
+            let kinds = decorators.map(|decorator| kind_of(sources, scope, function, *decorator));
+            let kinds: Vec<Kind> = kinds.collect();
+            let may_compile = kinds.contains(&Kind::Other)
+                || kinds.contains(&Kind::OfProject) && !runs_on_host(sources, file, item);
+            !may_compile && !compiled.contains(&at)
         }
         _ => false,
     };
@@ -58,8 +57,9 @@ pub(super) fn check(sources: &dyn Sources, file: FileId, module: &Module) -> Vec
 enum Kind {
     /// The function does what its body says: the decorator is Python's own, or of PyTorch.
     Plain,
-    /// What the project says. It has nothing to compile a function with that kernels cannot have.
+    /// The project says what: it may compile a kernel, but nothing that does what no kernel can.
     OfProject,
+    /// It may do anything.
     Other,
 }
 

@@ -117,13 +117,8 @@ fn unpacked(args: &Args<'_>) -> Option<Value> {
         let count: i128 = inner.iter().product();
         let narrow = [before as i128, start, count].map(|at| (None, Value::Int(Some(at))));
         start += count;
-        let part = match count == of[before] {
-            true => tensor.clone(),
-            false => match method(&Value::Tensor(tensor.clone()), "narrow", &Args(&narrow))? {
-                Value::Tensor(part) => part,
-                _ => return None,
-            },
-        };
+        let part = method(&Value::Tensor(tensor.clone()), "narrow", &Args(&narrow))?;
+        let Value::Tensor(part) = part else { return None };
         let sizes = [&of[..before], &inner[..], &of[before + 1..]].concat();
         parts.push(Value::Tensor(asked(&part, &sizes)?));
     }

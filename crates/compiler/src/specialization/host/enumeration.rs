@@ -13,7 +13,7 @@ impl Host<'_> {
     pub(super) fn member_of_class(&mut self, at: ItemRef, name: &str) -> Value {
         let Some(class) = class(self.sources, at) else { return Value::Unknown };
         let fields = || class.fields.iter().filter(|(field, ..)| **field == *name);
-        if enumeration(self.sources, at.file, &class).is_none() {
+        if !self.is_enumeration(at) {
             return self.exact_member(at, name);
         }
         if !is_member_name(name) || fields().next().is_none() {
@@ -32,8 +32,7 @@ impl Host<'_> {
         at: ItemRef,
         args: &[(Option<Name>, Value)],
     ) -> Option<Value> {
-        let class = class(self.sources, at)?;
-        enumeration(self.sources, at.file, &class)?;
+        let class = class(self.sources, at).filter(|_| self.is_enumeration(at))?;
         let [(None, wanted)] = args else { return Some(Value::Unknown) };
         for (name, ..) in class.fields.iter().filter(|(name, ..)| is_member_name(name)) {
             let member = self.member_of_class(at, name);
@@ -48,14 +47,10 @@ impl Host<'_> {
         Some(Value::Unknown)
     }
 
-    /// The member of an enumeration that is called so; `None` for other classes.
-    pub(super) fn member_of_name(&mut self, at: ItemRef, name: &Value) -> Option<Value> {
-        let class = class(self.sources, at)?;
-        enumeration(self.sources, at.file, &class)?;
-        match name.plain() {
-            Value::Str(name) => Some(self.member_of_class(at, name)),
-            _ => Some(Value::Unknown),
-        }
+    /// Whether a class is an enumeration.
+    pub(super) fn is_enumeration(&self, at: ItemRef) -> bool {
+        let class = class(self.sources, at);
+        class.is_some_and(|class| enumeration(self.sources, at.file, &class).is_some())
     }
 
     /// Whether members of one enumeration are the same: those of one name are, and those of different

@@ -196,11 +196,13 @@ impl Host<'_> {
     /// `value[index]`.
     pub(super) fn subscript(&mut self, frame: &mut Frame, value: &Value, index: ExprId) -> Value {
         let code = frame.code.clone();
-        if let Value::Named(Resolution::Class(at)) = value {
-            let name = self.expr(frame, index);
-            if let Some(member) = self.member_of_name(*at, &name) {
-                return member;
-            }
+        if let Value::Named(Resolution::Class(at)) = value
+            && self.is_enumeration(*at)
+        {
+            return match self.expr(frame, index).plain() {
+                Value::Str(name) => self.member_of_class(*at, name),
+                _ => Value::Unknown,
+            };
         }
         match &code.body().exprs[index] {
             Expr::Slice { lower, upper, step } => {

@@ -2,7 +2,7 @@
 //! what is installed.
 
 use super::Host;
-use crate::hir::{Body, Expr, Handler, Item, ItemKind, Module, SourceMap, Stmt, StmtId};
+use crate::hir::{Body, Expr, Handler, ItemKind, Module, SourceMap, Stmt, StmtId};
 use crate::project::{ItemRef, Resolution, resolve_item, triton};
 use crate::source::{FileId, TextRange};
 
@@ -99,11 +99,8 @@ impl Host<'_> {
     /// Whether all that an import statement asks for is there everywhere.
     fn imports_installed(&self, file: FileId, module: &Module, statement: TextRange) -> bool {
         let here = module.items.iter().enumerate();
-        let is_import = |item: &Item| {
-            matches!(item.kind, ItemKind::Import { .. } | ItemKind::ImportFrom { .. })
-        };
         let mut here =
-            here.filter(|(_, item)| statement.contains_range(item.range) && is_import(item));
+            here.filter(|(_, item)| statement.contains_range(item.range) && item.is_import());
         here.all(|(index, item)| {
             if let ItemKind::Import { path, .. } = &item.kind
                 && is_installed(&path.join("."))

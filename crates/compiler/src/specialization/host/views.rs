@@ -47,7 +47,7 @@ pub(super) fn region(value: &Value) -> Option<Region> {
 }
 
 /// How many elements a tensor of this shape has.
-pub(super) fn elements(shape: &[Value]) -> Option<i128> {
+pub(in crate::specialization) fn elements(shape: &[Value]) -> Option<i128> {
     shape.iter().try_fold(1i128, |count, size| match size {
         Value::Int(Some(size)) if *size >= 0 => count.checked_mul(*size),
         _ => None,
