@@ -100,11 +100,15 @@ impl Module {
         text: &str,
         diagnostic: &Diagnostic,
     ) -> bool {
-        let line = lines.line(diagnostic.primary.range.start);
+        let at = diagnostic.primary.range;
+        let (first, last) = (lines.line(at.start), lines.line(at.end));
         let (code, family) = (diagnostic.code.name(), diagnostic.code.family());
         self.allows.iter().any(|allow| {
             (*allow.code == *code || *allow.code == *family)
-                && allow.line(lines, text, &self.scenarios) == line
+                && match allow.line(lines, text, &self.scenarios) {
+                    line if line == last => allow.trailing || first == last,
+                    line => line == first,
+                }
         })
     }
 

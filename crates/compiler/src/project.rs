@@ -35,6 +35,7 @@ pub(crate) mod ways;
 pub use annotations::constexpr_params;
 pub(crate) use annotations::is_constexpr;
 pub use arrays::{ArrayHead, MAX_ARRAY_HEADER};
+pub(crate) use conditions::compare_python;
 pub(crate) use constants::is_given_constants;
 pub(crate) use decorators::is_marked_builtin;
 pub use decorators::{Decorator, callee, calls_plainly, decorators, is_jit};

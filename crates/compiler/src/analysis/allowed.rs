@@ -11,11 +11,16 @@ pub(super) fn check(file: FileId, module: &Module) -> Vec<Diagnostic> {
 }
 
 fn finding(file: FileId, allow: &Allow) -> Diagnostic {
-    let message =
-        format!("there is no code `{}`, so this comment switches nothing off", allow.code);
+    let message = match &*allow.code {
+        "" => "this comment switches nothing off: it names no code".to_owned(),
+        code => format!("there is no code `{code}`, so this comment switches nothing off"),
+    };
     let known = Code::ALL.iter().flat_map(|code| [code.name(), code.family()]);
     let at = FileRange { file, range: allow.code_range };
     let found = Diagnostic::new(Code::UnknownCode, at, message);
+    if allow.code.is_empty() {
+        return found.with_note("write the code after it: `# tile: allow bounds/out-of-bounds`");
+    }
     match suggest(&allow.code, known) {
         Some(best) => found.with_suggestion(best),
         None => found,
@@ -50,5 +55,12 @@ mod tests {
                 "there is no code `E501`, so this comment switches nothing off",
             ]
         );
+    }
+
+    #[test]
+    fn comments_without_a_code_are_told() {
+        let text = "def f():\n    x = 1  # tile: allow\n    y = 1  # tile: allow(mask/undefined)\n    \
+                    # tile: allow rows of any length here\n";
+        assert_eq!(told(text), ["this comment switches nothing off: it names no code"; 2]);
     }
 }

@@ -48,7 +48,8 @@ impl Scenario {
     }
 }
 
-/// `# tile: allow CODE`: switches a diagnostic off for the line it ends, or the next line.
+/// `# tile: allow CODE`: switches a diagnostic off for the line it ends, or the next line, and what
+/// begins further up and ends on that line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allow {
     /// Where the comment stands.

@@ -450,7 +450,7 @@ fn ordered(op: CompareOp, order: std::cmp::Ordering) -> Option<bool> {
 }
 
 /// `sys.version_info op wanted`, where every Python that Triton supports agrees.
-fn compare_python(op: CompareOp, wanted: &[i128]) -> Option<bool> {
+pub(crate) fn compare_python(op: CompareOp, wanted: &[i128]) -> Option<bool> {
     let older = *wanted <= [3, OLDEST_PYTHON][..];
     match op {
         CompareOp::Ge | CompareOp::Gt if older => Some(true),

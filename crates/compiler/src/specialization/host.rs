@@ -26,6 +26,7 @@ mod autograd;
 mod calls;
 mod changes;
 mod collections;
+mod commands;
 mod copies;
 mod data;
 mod devices;
@@ -35,6 +36,7 @@ mod dtype;
 mod einops;
 mod elementwise;
 mod enumeration;
+mod environment;
 mod exact;
 mod expr;
 mod failing;
@@ -141,6 +143,8 @@ pub(super) struct Host<'a> {
     parameters: FxHashSet<u32>,
     /// Allocations whose tensors may have another type now.
     recast: FxHashSet<u32>,
+    /// What it set in the environment.
+    environment: environment::Environment,
     /// The file that is run, where there is nothing before it but imports.
     entry: Option<FileId>,
     /// The objects that have the variables of modules and classes as attributes.
@@ -250,6 +254,7 @@ impl<'a> Host<'a> {
             may_be_unwanted: false,
             parameters: FxHashSet::default(),
             recast: FxHashSet::default(),
+            environment: environment::Environment::default(),
             entry: None,
             statics: FxHashMap::default(),
             objects: FxHashMap::default(),

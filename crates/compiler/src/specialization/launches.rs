@@ -17,7 +17,7 @@ use super::facts::Table;
 use super::host::value::{Storage, Tensor, Value};
 use super::host::{FUEL, Failure, Host, ObservedLaunch, Options, may_lead};
 use super::known::Caller;
-use crate::hir::{Expr, Item, ItemKind, Launch, MainBlock, Module, Name};
+use crate::hir::{Class, Expr, ExprId, Item, ItemKind, Launch, MainBlock, Module, Name};
 use crate::project::launchers::{
     Called, Mentions, called, calls_to_launchers, is_test, mentions, named_in, reached_by,
     runs_alone,
@@ -374,16 +374,35 @@ impl<'a> HostFile<'a> {
     fn launches_of(&self, kernel: ItemRef) -> Vec<(u32, &Launch)> {
         let item = item(self.sources, kernel);
         let of_class = item.filter(|_| in_class(self.sources, kernel)).map(|item| item.name);
+        let of_class: Vec<Name> = of_class.into_iter().chain(self.fields_with(kernel)).collect();
         (0..)
             .zip(&self.module.launches)
             .zip(self.launched.iter())
             .filter(|((_, launch), named)| {
                 may_launch(launch, named, kernel)
-                    || of_class.as_ref().is_some_and(|name| names_member(launch, name))
+                    || of_class.iter().any(|name| names_member(launch, name))
             })
             .map(|(launch, _)| launch)
             .filter(|(_, launch)| !is_expected_to_fail(self.sources, self.file, launch.range))
             .collect()
+    }
+
+    /// The variables of classes that are set to the kernel by one of its names.
+    fn fields_with(&self, kernel: ItemRef) -> impl Iterator<Item = Name> {
+        let names = self.kernels.get(&kernel);
+        let is_kernel = move |class: &Class, value: Option<ExprId>| {
+            let name = value.and_then(|value| class.body.exprs[value].as_name());
+            names.is_some_and(|names| name.is_some_and(|name| names.contains(name)))
+        };
+        let classes = self.module.items.iter().filter_map(|item| match &item.kind {
+            ItemKind::Class(class) => Some(class),
+            _ => None,
+        });
+        classes.flat_map(move |class| {
+            let fields = class.fields.iter();
+            let set = fields.filter(move |(_, _, value)| is_kernel(class, *value));
+            set.map(|(name, ..)| name.clone())
+        })
     }
 
     /// The launches of `kernel` that the host code shows. Only what leaves a launch open is run again, with

@@ -74,9 +74,16 @@ impl<'t> Statement<'t> {
         Statement(Source::Tree(node, OnceCell::new()))
     }
 
-    /// Every `# tile:` line in source order. They are extras, which may stand anywhere in the
-    /// tree, so they are found by their text.
+    /// Every scenario line in source order.
     pub(crate) fn scenario_lines(parse: &'t Parse) -> Vec<Statement<'t>> {
+        let mut lines = Statement::marked_lines(parse);
+        lines.retain(|line| !line.is_remark(parse.text()));
+        lines
+    }
+
+    /// Every comment that begins with `# tile:`, in source order. They are extras, which may stand
+    /// anywhere in the tree, so they are found by their text.
+    pub(crate) fn marked_lines(parse: &'t Parse) -> Vec<Statement<'t>> {
         let mut lines: Vec<Statement<'t>> = Vec::new();
         for at in memchr::memmem::find_iter(parse.text.as_bytes(), MARKER) {
             let before = parse.text[..at].trim_end_matches([' ', '\t']);
@@ -90,7 +97,6 @@ impl<'t> Statement<'t> {
                 }
                 None => scenario_line_in(parse, start, end).map(Statement::of),
             };
-            let line = line.filter(|line| !line.is_remark(parse.text()));
             lines.extend(
                 line.filter(|line| lines.last().map(Statement::range) != Some(line.range())),
             );
@@ -140,7 +146,7 @@ impl<'t> Statement<'t> {
 
     /// True for a comment inside of indented code that begins like a scenario line and is none: words
     /// of a longer comment, wrapped there.
-    pub(super) fn is_remark(&self, text: &str) -> bool {
+    pub(crate) fn is_remark(&self, text: &str) -> bool {
         let start = self.range().start as usize;
         self.has_error() && start > 0 && text.as_bytes()[start - 1] != b'\n'
     }

@@ -36,6 +36,10 @@ impl BrokenLines {
             self.add(text, node);
         }
         for child in node.children() {
+            // A comment leaves the code on its line whole.
+            if child.kind() == Kind::ScenarioLine {
+                continue;
+            }
             // Recovery keeps whole statements inside an error.
             let is_whole = is_statement(child.kind());
             if child.has_error() || child.is_missing() {

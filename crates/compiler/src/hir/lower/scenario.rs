@@ -12,7 +12,13 @@ use crate::syntax::statement::Statement;
 
 /// Adds the scenarios, their launches, and the `allow` comments to `module`.
 pub(super) fn lower(parse: &Parse, module: &mut Module) {
-    let lines = Statement::scenario_lines(parse);
+    let mut lines = Statement::marked_lines(parse);
+    lines.retain(|line| {
+        let codeless = codeless_allow(parse, line.range());
+        let is_statement = codeless.is_none() && !line.is_remark(parse.text());
+        module.allows.extend(codeless);
+        is_statement
+    });
     let mut run: Vec<Node<'_>> = Vec::new();
     let (mut next_row, mut row, mut at) = (0, 0, 0);
     for line in lines.iter().map(Statement::top) {
@@ -46,6 +52,15 @@ fn add_allow(parse: &Parse, line: Node<'_>, allow: Node<'_>, module: &mut Module
         let code = Arc::from(text.get(code_range.as_usize()).unwrap_or_default());
         module.allows.push(Allow { range: line.range(), code, code_range, trailing });
     }
+}
+
+/// `allow` without a code that could be read: alone, or followed by what other linters have there.
+fn codeless_allow(parse: &Parse, range: TextRange) -> Option<Allow> {
+    let text = parse.text().get(range.as_usize())?;
+    let after = text.split_once("tile:")?.1.trim().strip_prefix("allow")?.trim_start();
+    let is_meant = after.is_empty() || after.starts_with(['(', '[', ':', '=']);
+    let code = Arc::from("");
+    is_meant.then(|| Allow { range, code, code_range: range, trailing: true })
 }
 
 /// Turns a run of lines into a scenario.

@@ -1,9 +1,22 @@
-//! Functions of Python that apply a function to elements: `sorted` by a key, `filter` and `reduce`.
+//! Functions of Python and PyTorch that apply a function to what they are given: `sorted` by a key,
+//! `filter`, `reduce`, `checkpoint`.
 
 use super::arguments::Args;
 use super::value::Value;
-use super::{Host, operators};
-use crate::hir::CompareOp;
+use super::{Frame, Host, operators};
+use crate::builtins::TORCH;
+use crate::hir::{Arg, CompareOp, ExprId, Name};
+use crate::project::Resolution;
+
+/// Parameters of `torch.utils.checkpoint.checkpoint` itself.
+const OF_CHECKPOINT: &[&str] = &[
+    "context_fn",
+    "debug",
+    "determinism_check",
+    "early_stop",
+    "preserve_rng_state",
+    "use_reentrant",
+];
 
 impl Host<'_> {
     /// Elements in the order of what a function makes of them, if that is known.
@@ -30,8 +43,35 @@ impl Host<'_> {
         Value::List(sorted.into_iter().map(|(_, item)| item).collect())
     }
 
+    /// What a function outside of the project gives that calls one of the project; `None` for others.
+    pub(super) fn applied_by(&mut self, path: &[Name], args: &Args<'_>) -> Option<Value> {
+        let path: Vec<&str> = path.iter().map(|name| &**name).collect();
+        match path.as_slice() {
+            ["functools", "reduce"] if is_own(args.get(0, "function")) => self.reduced(args),
+            ["itertools", "starmap"] => {
+                let (function, items) = (args.get(0, "function")?, args.get(1, "iterable")?);
+                let given: Option<Vec<_>> = items.elements()?.iter().map(Value::elements).collect();
+                let results = given?.into_iter().map(|given| {
+                    let given: Vec<_> = given.into_iter().map(|item| (None, item)).collect();
+                    self.call_value(function, &given)
+                });
+                Some(Value::List(results.collect()))
+            }
+            [TORCH, "utils", "checkpoint", "checkpoint"] => {
+                let ((_, function), given) = args.0.split_first()?;
+                let is_own = |name: &Option<Name>| {
+                    name.as_ref().is_none_or(|name| !OF_CHECKPOINT.contains(&&**name))
+                };
+                let given: Vec<_> =
+                    given.iter().filter(|(name, _)| is_own(name)).cloned().collect();
+                Some(self.call_value(function, &given))
+            }
+            _ => None,
+        }
+    }
+
     /// What `functools.reduce(function, items, initial)` gives.
-    pub(super) fn reduced(&mut self, args: &Args<'_>) -> Option<Value> {
+    fn reduced(&mut self, args: &Args<'_>) -> Option<Value> {
         let (function, items) = (args.get(0, "function")?, args.get(1, "iterable")?.elements()?);
         let mut items = items.into_iter();
         let first = args.get(2, "initial").cloned().or_else(|| items.next())?;
@@ -40,6 +80,34 @@ impl Host<'_> {
                 self.call_value(function, &[(None, result), (None, item)])
             }),
         )
+    }
+
+    /// What `next(iterator, default)` takes out of the iterator that a variable holds; `None` for other
+    /// calls.
+    pub(super) fn next_item(
+        &mut self,
+        frame: &mut Frame,
+        callee: ExprId,
+        iterator: ExprId,
+        rest: &[Arg],
+    ) -> Option<Value> {
+        let code = frame.code.clone();
+        let exprs = &code.body().exprs;
+        if exprs[callee].as_name().is_none_or(|name| &**name != "next")
+            || exprs[iterator].as_name().is_none()
+            || !matches!(self.expr(frame, callee), Value::Global(_))
+        {
+            return None;
+        }
+        let Value::List(items) = self.expr(frame, iterator) else { return None };
+        let Some((first, others)) = items.split_first() else {
+            return Some(match rest {
+                [default] => self.expr(frame, default.value),
+                _ => Value::Unknown,
+            });
+        };
+        self.change_collection(frame, iterator, Value::List(others.to_vec()));
+        Some(first.clone())
     }
 
     /// Elements that are not known to be filtered out.
@@ -58,4 +126,9 @@ impl Host<'_> {
         });
         Value::List(items)
     }
+}
+
+/// True for a function of the project.
+fn is_own(function: Option<&Value>) -> bool {
+    matches!(function, Some(Value::Callable(_) | Value::Named(Resolution::Function(_))))
 }

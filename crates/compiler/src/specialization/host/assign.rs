@@ -1,5 +1,6 @@
 //! Assignments in host code: to names, to several targets at once, to elements and attributes.
 
+use super::environment::is_environment;
 use super::frame::Frame;
 use super::misuse::{Misuse, is_whole};
 use super::statics::Owner;
@@ -135,6 +136,7 @@ impl Host<'_> {
                     changed.map_or(Value::Unknown, |()| Value::Dict(entries)),
                 );
             }
+            owner if is_environment(&owner) => self.set_variable(&key, value),
             Value::Object(sequence) => self.set_child(sequence, &key, value.clone()),
             Value::List(mut items) => {
                 let at = match key {

@@ -65,6 +65,11 @@ impl Host<'_> {
             Expr::Attribute { value, attr } => Some((*value, attr.clone())),
             _ => None,
         };
+        if let [given, rest @ ..] = args
+            && let Some(item) = self.next_item(frame, callee, given.value, rest)
+        {
+            return item;
+        }
         if let Some((kernel, attr)) = &method
             && matches!(&**attr, "run" | "warmup")
             && let kernel_value = self.kernel_value(frame, *kernel)
@@ -155,6 +160,12 @@ impl Host<'_> {
             true => values,
             false => values.into_iter().map(plainly).collect(),
         };
+        let values: Vec<(Option<Name>, Value)> = match takes_numbers(&callee) {
+            true => {
+                values.into_iter().map(|(name, value)| (name, self.as_operand(value))).collect()
+            }
+            false => values,
+        };
         let args = Args(&values);
         if let Some((_, name)) = &method {
             self.note_mode(name);
@@ -222,6 +233,16 @@ impl Host<'_> {
                 value
             }
             (Value::Named(Resolution::External(path)), ..)
+                if complete && let Some(value) = self.of_environment(&path, &args) =>
+            {
+                value
+            }
+            (Value::Named(Resolution::External(path)), ..)
+                if complete && let Some(value) = self.applied_by(&path, &args) =>
+            {
+                value
+            }
+            (Value::Named(Resolution::External(path)), ..)
                 if let Some(class) = known_class(&path) =>
             {
                 self.torch_module(class, &args)
@@ -250,13 +271,6 @@ impl Host<'_> {
                 if path.iter().map(|name| &**name).eq([TORCH, "autograd", "gradcheck"]) =>
             {
                 self.gradcheck(&args)
-            }
-            (Value::Named(Resolution::External(path)), ..)
-                if path.iter().map(|name| &**name).eq(["functools", "reduce"])
-                    && is_own(args.get(0, "function"))
-                    && let Some(result) = self.reduced(&args) =>
-            {
-                result
             }
             (Value::Named(Resolution::External(path)), ..)
                 if path.iter().map(|name| &**name).eq(["importlib", "import_module"]) =>
@@ -637,11 +651,6 @@ impl Host<'_> {
     }
 }
 
-/// True for a function of the project.
-fn is_own(function: Option<&Value>) -> bool {
-    matches!(function, Some(Value::Callable(_) | Value::Named(Resolution::Function(_))))
-}
-
 /// True for the classes of a module's parameters and buffers.
 fn is_parameter(path: &[Name]) -> bool {
     let path: Vec<&str> = path.iter().map(|part| &**part).collect();
@@ -661,6 +670,18 @@ fn sum_of_all(path: &[Name], args: &Args<'_>) -> Option<bool> {
 fn is_super(body: &Body, object: ExprId) -> bool {
     match &body.exprs[object] {
         Expr::Call { callee, .. } => body.exprs[*callee].is_name("super"),
+        _ => false,
+    }
+}
+
+/// Whether a function takes members of enumerations that are numbers for those.
+fn takes_numbers(callee: &Value) -> bool {
+    match callee {
+        Value::Named(Resolution::Triton(_)) => true,
+        Value::Named(Resolution::External(path)) => {
+            path.first().is_some_and(|package| [TORCH, "math"].contains(&&**package))
+        }
+        Value::Global(name) => ["float", "int", "range"].contains(&&**name),
         _ => false,
     }
 }

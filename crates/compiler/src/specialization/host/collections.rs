@@ -47,6 +47,16 @@ fn changed_list(items: &[Value], name: &str, args: &Args<'_>) -> Option<(Value, 
             result = at.map_or(Value::Unknown, |at| items.remove(at));
             at.is_some()
         }
+        ("popleft", None, None) => {
+            let first = (!items.is_empty()).then(|| items.remove(0));
+            let is_known = first.is_some();
+            result = first.unwrap_or(Value::Unknown);
+            is_known
+        }
+        ("appendleft", Some(added), None) => {
+            items.insert(0, added.clone());
+            true
+        }
         ("reverse", None, None) => {
             items.reverse();
             true
@@ -55,7 +65,11 @@ fn changed_list(items: &[Value], name: &str, args: &Args<'_>) -> Option<(Value, 
             items.clear();
             true
         }
-        ("append" | "extend" | "insert" | "remove" | "sort", ..) => false,
+        (
+            "append" | "appendleft" | "extend" | "extendleft" | "insert" | "popleft" | "remove"
+            | "rotate" | "sort",
+            ..,
+        ) => false,
         _ => return None,
     };
     Some((if followed { Value::List(items) } else { Value::Collection }, result))

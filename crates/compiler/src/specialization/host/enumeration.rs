@@ -47,6 +47,26 @@ impl Host<'_> {
         Some(Value::Unknown)
     }
 
+    /// The members of an enumeration, in order; `None` where two of them may be one.
+    pub(super) fn members(&mut self, at: ItemRef) -> Option<Vec<Value>> {
+        let class = class(self.sources, at).filter(|_| self.is_enumeration(at))?;
+        let names = class.fields.iter().map(|(name, ..)| name).filter(|name| is_member_name(name));
+        let mut members: Vec<(Value, Value)> = Vec::new();
+        for name in names {
+            let member = self.member_of_class(at, name);
+            let Value::Member(known) = &member else { return None };
+            let value = self.attribute_of_member(known, "value");
+            let differs = |(_, other): &(Value, Value)| {
+                operators::compare(CompareOp::Eq, other, &value) == Some(false)
+            };
+            if !members.iter().all(differs) {
+                return None;
+            }
+            members.push((member, value));
+        }
+        Some(members.into_iter().map(|(member, _)| member).collect())
+    }
+
     /// Whether a class is an enumeration.
     pub(super) fn is_enumeration(&self, at: ItemRef) -> bool {
         let class = class(self.sources, at);

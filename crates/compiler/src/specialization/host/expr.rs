@@ -171,6 +171,11 @@ impl Host<'_> {
                 let tensor = data::noted(tensor, data::compared(*op, &left, &right));
                 return self.allocate_known(tensor);
             }
+            if rest.len() == 1
+                && let Some(is_set) = self.compared_variable(*op, &left, &right)
+            {
+                return is_set;
+            }
             let holds = self.compared_members(*op, &left, &right);
             all = match (all, holds.or_else(|| compare(*op, &left, &right))) {
                 (Some(false), _) | (_, Some(false)) => Some(false),
@@ -234,6 +239,7 @@ impl Host<'_> {
                 let kept = self.kept_for_parameter(value).or_else(|| self.child(value, &index));
                 let kept = kept
                     .or_else(|| self.of_module(frame.file, value, &index))
+                    .or_else(|| self.variable(value, &index))
                     .or_else(|| self.special(value, "__getitem__", std::slice::from_ref(&index)));
                 let part = kept.unwrap_or_else(|| operators::subscript(value, &index));
                 match value {

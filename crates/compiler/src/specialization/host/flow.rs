@@ -24,6 +24,10 @@ const NEVER_RETURN: &[&[&str]] = &[
 /// Iterations of a `while` that are followed one by one.
 const MAX_TRIPS: u32 = 4096;
 
+/// A loop that nothing ends but what is inside of it runs so often at most, for as long as it is known
+/// that nothing does.
+const MAX_ENDLESS_TRIPS: u32 = 64;
+
 /// How a block ends.
 pub(super) enum Flow {
     /// What follows runs.
@@ -446,23 +450,25 @@ impl Host<'_> {
 
     /// Runs the body of a `while` as long as its condition is known to hold, and then perhaps.
     fn trips(&mut self, frame: &mut Frame, test: ExprId, body: &[StmtId]) -> Flow {
-        for _ in 0..MAX_TRIPS {
+        let is_endless = matches!(frame.code.body().exprs[test], Expr::Literal(_));
+        let trips = if is_endless { MAX_ENDLESS_TRIPS } else { MAX_TRIPS };
+        for _ in 0..trips {
             let value = self.expr(frame, test);
             match truth(&value) {
                 _ if self.doubt.raised => return Flow::Return(None),
                 Some(false) => return Flow::Next,
-                // A loop that never ends by itself is one of unknown length.
-                Some(true) if !matches!(frame.code.body().exprs[test], Expr::Literal(_)) => {
-                    match self.iteration(frame, body) {
-                        Flow::Next => {}
-                        flow => return flow,
-                    }
-                }
-                _ => break,
+                Some(true) => match self.iteration(frame, body) {
+                    Flow::Next => {}
+                    flow => return flow,
+                },
+                None => break,
+            }
+            if is_endless && (frame.exits.broken.is_some() || frame.exits.may_return()) {
+                break;
             }
         }
         let settled = frame.may_be_either(test) || frame.awaits_time(test);
-        let doubtful = !settled && !matches!(frame.code.body().exprs[test], Expr::Literal(_));
+        let doubtful = !settled && !is_endless;
         self.doubting(doubtful, |host| host.perhaps(frame, body))
     }
 

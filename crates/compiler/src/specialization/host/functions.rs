@@ -81,6 +81,12 @@ impl Host<'_> {
         else {
             return Value::Unknown;
         };
+        if args.is_empty()
+            && !function.decorators.is_empty()
+            && let Some(given) = self.command_arguments(at, &function)
+        {
+            return self.call_undecorated(at, &function, &given);
+        }
         if !self.is_wrapped(at.file, &item.scope, &function) {
             let output = self.call_undecorated(at, &function, args);
             return self.differentiable(at, &function, args, output);

@@ -60,6 +60,11 @@ impl Host<'_> {
                 Resolution::External(path) if is_path(path, &["pytest", "mark", "parametrize"]) => {
                     self.parametrized(file, scope, function, *decorator)
                 }
+                Resolution::External(path)
+                    if is_path(path, &["parameterized", "parameterized", "expand"]) =>
+                {
+                    self.expanded(file, scope, function, *decorator)
+                }
                 Resolution::Triton(path) if &**path == "testing.perf_report" => {
                     self.reported(file, scope, function, *decorator)
                 }
@@ -102,6 +107,26 @@ impl Host<'_> {
         let sets =
             some_of(values.unwrap_or_default()).into_iter().map(|value| bound(&names, value));
         sets.flatten().collect()
+    }
+
+    /// `@parameterized.expand(values)`: what the parameters after the instance are, for some of the values.
+    fn expanded(
+        &mut self,
+        file: FileId,
+        scope: &[Name],
+        function: &Arc<Function>,
+        decorator: ExprId,
+    ) -> Vec<Variables> {
+        let Expr::Call { args, .. } = &function.body.exprs[decorator] else { return Vec::new() };
+        let Some(values) = argument(args, 0, "input") else { return Vec::new() };
+        let values = self.head_expr(file, scope, function, values).elements().unwrap_or_default();
+        let names: Vec<Name> =
+            function.params.iter().skip(1).map(|param| param.name.clone()).collect();
+        let set = |value: Value| match value.elements() {
+            Some(values) => bound_first(&names, values),
+            None => bound_first(&names, vec![value]),
+        };
+        some_of(values).into_iter().map(set).collect()
     }
 
     /// `@triton.testing.perf_report(Benchmark(...))`: what the benchmarks, here or in a variable, run the
@@ -423,4 +448,9 @@ fn bound(names: &[Name], value: Value) -> Option<Variables> {
     }
     let values = value.elements().filter(|values| values.len() == names.len())?;
     Some(names.iter().cloned().zip(values).collect())
+}
+
+/// The first parameters with values; the others have their defaults.
+fn bound_first(names: &[Name], values: Vec<Value>) -> Variables {
+    names.iter().cloned().zip(values).collect()
 }

@@ -207,13 +207,19 @@ fn python_call(name: &str, args: &Args<'_>) -> Value {
             }),
             None => Value::Unknown,
         },
-        ("enumerate", [value]) => match value.elements() {
-            Some(items) => {
-                let pair = |(at, item)| Value::Tuple(vec![Value::Int(Some(at as i128)), item]);
-                Value::List(items.into_iter().enumerate().map(pair).collect())
-            }
-            None => Value::Unknown,
-        },
+        ("enumerate", _) => enumerated(args).map_or(Value::Unknown, Value::List),
+        ("iter", [value]) => value.elements().map_or(Value::Unknown, Value::List),
+        ("next", [value]) => {
+            let first = value.elements().and_then(|items| items.into_iter().next());
+            first.unwrap_or(Value::Unknown)
+        }
+        ("next", [value, default]) => value.elements().map_or(Value::Unknown, |items| {
+            items.into_iter().next().unwrap_or_else(|| Value::clone(default))
+        }),
+        ("callable", [Value::Callable(_) | Value::Named(Resolution::Function(_))]) => {
+            Value::Bool(Some(true))
+        }
+        ("callable", [value]) if is_of_python(value, "int").is_some() => Value::Bool(Some(false)),
         ("zip", lists) if !lists.is_empty() && args.keywords().is_empty() => zipped(lists),
         ("isinstance", [value, class]) => Value::Bool(is_instance(value, class)),
         ("isinstance", _) | ("hasattr", _) => Value::Bool(None),
@@ -280,6 +286,30 @@ fn is_of_torch(value: &Value, class: &str) -> Option<bool> {
         _ => return None,
     };
     ["Size", "Tensor", "dtype"].contains(&class).then_some(own == class)
+}
+
+/// Pairs of numbers, from `start`, and elements.
+fn enumerated(args: &Args<'_>) -> Option<Vec<Value>> {
+    let first = match args.get(1, "start") {
+        None => 0,
+        Some(Value::Int(start)) => (*start)?,
+        Some(_) => return None,
+    };
+    let items = args.get(0, "iterable")?.elements()?;
+    let pair = |(at, item)| Value::Tuple(vec![Value::Int(Some(at)), item]);
+    Some((first..).zip(items).map(pair).collect())
+}
+
+/// Tuples of the elements that stand at the same place, up to the end of the longest: `fillvalue` stands for
+/// those that the others lack.
+fn zipped_longest(args: &Args<'_>) -> Option<Vec<Value>> {
+    let lists: Option<Vec<_>> = args.positional().into_iter().map(Value::elements).collect();
+    let lists = lists?;
+    let length = lists.iter().map(Vec::len).max()?;
+    let fill = args.keyword("fillvalue").cloned().unwrap_or(Value::None);
+    let at = |list: &Vec<Value>, at: usize| list.get(at).unwrap_or(&fill).clone();
+    let tuple = |index| Value::Tuple(lists.iter().map(|list| at(list, index)).collect());
+    Some((0..length).map(tuple).collect())
 }
 
 /// Tuples of the elements that stand at the same place, up to the end of the shortest.
@@ -469,6 +499,24 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
             }
         }
         ["collections", "OrderedDict"] => python_call("dict", args),
+        // One that forgets is not followed.
+        ["collections", "deque"] if args.get(1, "maxlen").is_none() => {
+            match args.get(0, "iterable") {
+                None => Value::List(Vec::new()),
+                Some(items) => items.elements().map_or(Value::Unknown, Value::List),
+            }
+        }
+        // They show how far the loop is.
+        ["tqdm", "tqdm"]
+        | ["tqdm", "auto" | "std" | "notebook" | "rich" | "asyncio", "tqdm"]
+        | ["rich", "progress", "track"]
+            if let Some(items) = args.positional().first() =>
+        {
+            Value::clone(items)
+        }
+        ["tqdm", "trange"] | ["tqdm", "auto" | "std" | "notebook", "trange"] => {
+            range(&args.positional()).map_or(Value::Ints, Value::List)
+        }
         ["torch", "library", "wrap_triton"] => {
             args.get(0, "triton_kernel").cloned().unwrap_or(Value::Unknown)
         }
@@ -523,6 +571,7 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
                 .collect::<Option<Vec<_>>>()
                 .map_or(Value::Unknown, |all| Value::List(all.concat()))
         }
+        ["itertools", "zip_longest"] => zipped_longest(args).map_or(Value::Unknown, Value::List),
         ["itertools", "product"] => product(args).map_or(Value::Unknown, Value::List),
         path => {
             let fact = installation::called(path, capability);

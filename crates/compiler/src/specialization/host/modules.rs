@@ -7,6 +7,7 @@ use super::operators::{binary, position};
 use super::value::Value;
 use crate::builtins::TORCH;
 use crate::hir::{BinaryOp, Name};
+use crate::project::Resolution;
 use crate::specialization::contents::Contents;
 
 /// What a constructor sets an attribute to.
@@ -324,8 +325,11 @@ impl Host<'_> {
     }
 
     /// What a loop goes over: the modules of a sequence of them, or the names of modules.
-    pub(super) fn iterated(&self, iterable: Value) -> Value {
+    pub(super) fn iterated(&mut self, iterable: Value) -> Value {
         match iterable {
+            Value::Named(Resolution::Class(at)) => {
+                self.members(at).map_or(Value::Unknown, Value::List)
+            }
             Value::Object(object) if self.is_dict(object) => self.object_attribute(object, NAMES),
             Value::Object(object) => {
                 self.children(object).map_or(Value::Object(object), Value::List)

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::dtype::{float_of, is_integer, with_number};
+use super::environment::is_environment;
 use super::misuse::{self, Misuse, is_whole};
 use super::number::{arithmetic, as_number};
 use super::value::{Callable, Tensor, Value};
@@ -10,7 +11,7 @@ use super::views::{self, Part};
 use super::{arrays, data, drawn, fits, sets, signature};
 use crate::builtins::TORCH;
 use crate::hir::{BinaryOp, CompareOp, UnaryOp};
-use crate::project::Resolution;
+use crate::project::{Resolution, compare_python};
 use crate::specialization::contents::Contents;
 
 /// Lists and strings are not grown beyond this.
@@ -258,6 +259,14 @@ pub(in crate::specialization) fn compare(
 
 fn ordered(op: CompareOp, left: &Value, right: &Value) -> Option<bool> {
     let order = match (left, right) {
+        (version, Value::Tuple(numbers)) if is_python_version(version) => {
+            let number = |number: &Value| match number {
+                Value::Int(number) => *number,
+                _ => None,
+            };
+            let wanted: Vec<i128> = numbers.iter().map(number).collect::<Option<_>>()?;
+            return compare_python(op, &wanted);
+        }
         (Value::OneOf(values), other) => {
             return agreed(values, |value| ordered(op, value, other));
         }
@@ -339,6 +348,12 @@ fn same(left: &Value, right: &Value) -> Option<bool> {
     }
 }
 
+/// Whether a value is `sys.version_info`.
+fn is_python_version(value: &Value) -> bool {
+    matches!(value, Value::Named(Resolution::External(path))
+        if path.iter().map(|name| &**name).eq(["sys", "version_info"]))
+}
+
 /// Whether two keys are one: a member of an enumeration is itself, whatever it compares equal to.
 fn is_same_key(known: &Value, key: &Value) -> bool {
     match (known, key) {
@@ -348,9 +363,7 @@ fn is_same_key(known: &Value, key: &Value) -> bool {
 }
 
 fn contains(container: &Value, item: &Value) -> Option<bool> {
-    if let Value::Named(Resolution::External(path)) = container
-        && path.iter().map(|name| &**name).eq(["os", "environ"])
-    {
+    if is_environment(container) {
         // A variable of the environment is not set unless somebody sets it.
         return Some(false);
     }
@@ -377,6 +390,7 @@ pub(super) fn subscript(value: &Value, index: &Value) -> Value {
             kernel: Box::new(kernel.clone()),
             grid: Box::new(grid.clone()),
         }),
+        (version, Value::Int(Some(0))) if is_python_version(version) => Value::Int(Some(3)),
         (_, Value::OneOf(indices)) => {
             let parts = indices.iter().map(|index| subscript(value, index));
             parts.reduce(|a, b| join(&a, &b)).unwrap_or(Value::Unknown)

@@ -28,7 +28,17 @@ impl Host<'_> {
     ) -> Value {
         if name == "parameters" && args.is_empty() {
             let parameters = self.parameters_of(object, &mut Vec::new());
-            return parameters.map_or(Value::Unknown, Value::List);
+            return parameters.map_or(Value::Unknown, |parameters| {
+                Value::List(parameters.into_iter().map(|(_, parameter)| parameter).collect())
+            });
+        }
+        if name == "named_parameters" && args.is_empty() {
+            let parameters = self.parameters_of(object, &mut Vec::new());
+            let named =
+                |(name, value): (String, Value)| Value::Tuple(vec![Value::Str(name.into()), value]);
+            return parameters.map_or(Value::Unknown, |parameters| {
+                Value::List(parameters.into_iter().map(named).collect())
+            });
         }
         match asked_for(name, &Args(args)) {
             Some(dtype) => self.recast(object, &dtype, &mut Vec::new()),
@@ -40,27 +50,28 @@ impl Host<'_> {
 
     /// The parameters of a module and of those that it holds, in the order in which they were made; `None`
     /// where something that it holds is not known.
-    fn parameters_of(&self, object: usize, seen: &mut Vec<usize>) -> Option<Vec<Value>> {
-        let mut found: Vec<Value> = Vec::new();
+    fn parameters_of(&self, object: usize, seen: &mut Vec<usize>) -> Option<Vec<(String, Value)>> {
+        let mut found: Vec<(String, Value)> = Vec::new();
         if seen.contains(&object) {
             return Some(found);
         }
         seen.push(object);
-        for held in self.objects.get(&object)?.values() {
+        for (name, held) in self.objects.get(&object)? {
             match held {
                 Value::Unknown | Value::Collection | Value::OneOf(_) => return None,
                 Value::Object(inner) if self.is_torch_object(*inner) => {
-                    found.extend(self.parameters_of(*inner, seen)?);
+                    let inner = self.parameters_of(*inner, seen)?.into_iter();
+                    found.extend(inner.map(|(inner, value)| (format!("{name}.{inner}"), value)));
                 }
                 Value::Tensor(tensor) => {
                     let is_parameter =
                         tensor.memory().is_some_and(|id| self.parameters.contains(&id));
-                    found.extend(is_parameter.then(|| held.clone()));
+                    found.extend(is_parameter.then(|| (name.to_string(), held.clone())));
                 }
                 _ => {}
             }
         }
-        found.sort_by_key(|value| value.allocations().into_iter().min());
+        found.sort_by_key(|(_, value)| value.allocations().into_iter().min());
         Some(found)
     }
 

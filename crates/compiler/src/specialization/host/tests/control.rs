@@ -82,6 +82,15 @@ fn iterations_of_unknown_number_know_what_all_of_them_do() {
         ("def f(x):\n    n = 2\n    while n > 30:\n        n = 50\n    k[(1,)](x, n)\n", "2"),
         (
             "def f(x):\n    n = 2\n    while True:\n        n += 2\n        if n > 7: break\n    k[(1,)](x, n)\n",
+            "8",
+        ),
+        (
+            "def f(x, go):\n    n = 2\n    while True:\n        n += 2\n        if go(n): break\n    k[(1,)](x, n)\n",
+            "?",
+        ),
+        // More iterations than are run.
+        (
+            "def f(x):\n    n = 2\n    while True:\n        n += 2\n        if n > 700: break\n    k[(1,)](x, n)\n",
             "?",
         ),
     ]);
