@@ -8,7 +8,7 @@ use super::number::as_number;
 use super::operators;
 use super::tensor::{self, sizes};
 use super::value::{Tensor, Value};
-use super::{made, numbers, views};
+use super::{data, made, numbers, views};
 use crate::hir::{BinaryOp, Name};
 use crate::project::Resolution;
 use crate::specialization::contents::Contents;
@@ -198,8 +198,17 @@ fn array(dtype: Option<Arc<str>>, shape: Option<Vec<Value>>, contents: Contents)
 
 /// `tensor.numpy()`.
 pub(super) fn of_tensor(tensor: &Tensor) -> Value {
-    let contents = numbers::of(tensor).map(|numbers| Contents::listed(numbers.into()));
+    let contents = data::of(tensor).map(|data| data.row_major());
     array(tensor.dtype.clone(), tensor.shape.clone(), contents.unwrap_or_default())
+}
+
+/// `array[index]` by a number for each of the first axes: a number, or what is left of the axes.
+pub(super) fn element(array: &Tensor, index: &[Value]) -> Option<Value> {
+    let data = data::of(&as_tensor(array))?.at(index)?;
+    Some(match data.value() {
+        Some(number) => number,
+        None => self::array(array.dtype.clone(), Some(data.shape()), data.row_major()),
+    })
 }
 
 /// The tensor of what an array holds: the same memory, or a copy.

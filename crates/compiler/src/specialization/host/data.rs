@@ -6,10 +6,11 @@
 use std::sync::Arc;
 
 use half::{bf16, f16};
-use ndarray::{ArrayD, IxDyn};
+use ndarray::{ArrayD, Axis, IxDyn};
 
 use super::dtype::{is_complex, is_float, is_integer, number_dtype};
 use super::number::{Number, as_number};
+use super::operators::position;
 use super::value::{Storage, Tensor, Value};
 use super::views;
 use crate::specialization::TupleNames;
@@ -89,6 +90,32 @@ impl Data {
     /// The same numbers in a row.
     fn flat(&self) -> Data {
         Data::row(&self.dtype, self.numbers.iter().copied().collect())
+    }
+
+    /// What is at numbers along the first axes.
+    pub(super) fn at(&self, index: &[Value]) -> Option<Data> {
+        let mut part = self.numbers.view();
+        for at in index {
+            let axis = part.ndim().checked_sub(1).map(|_| Axis(0))?;
+            let at = position(part.len_of(axis), known(at)?)?;
+            part = part.index_axis_move(axis, at);
+        }
+        Some(self.with(part.to_owned()))
+    }
+
+    /// One number, without dimensions, as a value of Python.
+    pub(super) fn value(&self) -> Option<Value> {
+        self.number().map(|number| as_value(&self.dtype, number))
+    }
+
+    /// Their extents.
+    pub(super) fn shape(&self) -> Vec<Value> {
+        self.numbers.shape().iter().map(|extent| Value::Int(Some(*extent as i128))).collect()
+    }
+
+    /// What memory holds in which they lie in order.
+    pub(super) fn row_major(&self) -> Contents {
+        contents(&self.dtype, self.numbers.iter().copied().collect())
     }
 
     /// One number, without dimensions.

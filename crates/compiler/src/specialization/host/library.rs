@@ -245,6 +245,11 @@ fn is_instance(value: &Value, class: &Value) -> Option<bool> {
         (value, Value::Global(name)) => is_of_python(value, name),
         (value, Value::Named(Resolution::External(path))) => match path.as_slice() {
             [torch, class] if &**torch == TORCH => is_of_torch(value, class),
+            // What is made here is spread over no devices.
+            [torch, .., class] if &**torch == TORCH && &**class == "DTensor" => match value {
+                Value::Tensor(tensor) => tensor.memory().map(|_| false),
+                value => is_of_torch(value, class).or(is_of_python(value, "int").map(|_| false)),
+            },
             _ => None,
         },
         _ => None,
@@ -324,6 +329,10 @@ fn zipped(lists: &[&Value]) -> Value {
 fn range(bounds: &[&Value]) -> Option<Vec<Value>> {
     let bound = |value: &Value| match value {
         Value::Int(value) => *value,
+        Value::Tensor(tensor) => match data::item(tensor)? {
+            Value::Int(value) => value,
+            _ => None,
+        },
         _ => None,
     };
     let (start, end, step) = match bounds {

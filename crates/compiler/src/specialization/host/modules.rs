@@ -4,6 +4,7 @@ use super::Host;
 use super::arguments::Args;
 use super::library::external_call;
 use super::operators::{binary, position};
+use super::tensor;
 use super::value::Value;
 use crate::builtins::TORCH;
 use crate::hir::{BinaryOp, Name};
@@ -334,6 +335,10 @@ impl Host<'_> {
             Value::Object(object) => {
                 self.children(object).map_or(Value::Object(object), Value::List)
             }
+            Value::Tensor(tensor) => match tensor::rows(&tensor) {
+                Some(rows) => Value::List(rows),
+                None => Value::Tensor(tensor),
+            },
             iterable => iterable,
         }
     }

@@ -406,9 +406,14 @@ pub(super) fn subscript(value: &Value, index: &Value) -> Value {
             }
             (None, _) => Value::Unknown,
         },
-        (Value::Array(array), Value::Int(Some(index))) => arrays::listed(array)
-            .and_then(|items| items.get(position(items.len(), *index)?).cloned())
-            .unwrap_or(Value::Unknown),
+        (Value::Array(array), index @ Value::Int(Some(_))) => {
+            arrays::element(array, std::slice::from_ref(index)).unwrap_or(Value::Unknown)
+        }
+        (Value::Array(array), Value::Tuple(index))
+            if index.iter().all(|at| matches!(at, Value::Int(Some(_)))) =>
+        {
+            arrays::element(array, index).unwrap_or(Value::Unknown)
+        }
         (Value::Dict(entries), key) => {
             let found = entries.iter().rev().find(|(known, _)| is_same_key(known, key));
             found.map_or(Value::Unknown, |(_, value)| value.clone())

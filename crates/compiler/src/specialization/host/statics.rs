@@ -113,13 +113,17 @@ impl Host<'_> {
     /// Notes what a statement of a module binds: its functions see the same variable.
     pub(super) fn note_bound(&mut self, frame: &Frame, name: &Name, value: &Value) {
         let is_outermost = frame.scope.is_empty() && !frame.scenario;
-        if !is_outermost || !self.outlives_calls(frame.file, name, value) {
+        if !is_outermost {
             return;
         }
         let owner = Owner::Module(frame.file);
+        // A variable that held a list holds whatever comes after it.
         match self.held(owner, name) {
             Some(_) => self.set_static(owner, name, value.clone()),
-            None => self.begin_static(owner, name, value.clone()),
+            None if self.outlives_calls(frame.file, name, value) => {
+                self.begin_static(owner, name, value.clone());
+            }
+            None => {}
         }
     }
 

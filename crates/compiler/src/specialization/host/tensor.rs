@@ -13,7 +13,7 @@ use super::fits;
 use super::misuse::{self, Misuse};
 use super::number::{Number, as_number};
 use super::numbers::{self, as_size};
-use super::operators::{binary, position};
+use super::operators::{binary, position, subscript};
 use super::rebound;
 use super::reduced::made_of;
 use super::states;
@@ -22,6 +22,12 @@ use super::views::{self, Bound, Part, elements, strides, swap_last, transpose, u
 use crate::builtins::TORCH;
 use crate::hir::{BinaryOp, Name};
 use crate::project::Resolution;
+
+/// A tensor of which the numbers are known is gone over where it has so many rows at most.
+const MAX_KNOWN_ROWS: i128 = 256;
+
+/// Another tensor is gone over where it has so many rows at most.
+const MAX_ROWS: i128 = 8;
 
 impl<'a> Args<'a> {
     /// `dtype=`, or `default`; `None` when it is given and not known.
@@ -800,4 +806,12 @@ fn viewed_sizes(tensor: &Tensor, args: &[&Value]) -> Option<Vec<Value>> {
     let others = elements(&wanted).filter(|others| *others > 0)?;
     wanted[rest] = Value::Int(Some(all / others));
     Some(wanted)
+}
+
+/// What going over a tensor gives, where it is short.
+pub(super) fn rows(tensor: &Tensor) -> Option<Vec<Value>> {
+    let Value::Int(Some(length)) = tensor.shape.as_ref()?.first()? else { return None };
+    let longest = if data::of(tensor).is_some() { MAX_KNOWN_ROWS } else { MAX_ROWS };
+    let row = |at| subscript(&Value::Tensor(tensor.clone()), &Value::Int(Some(at)));
+    (*length <= longest).then(|| (0..*length).map(row).collect())
 }

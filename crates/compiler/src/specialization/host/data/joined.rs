@@ -14,7 +14,9 @@ use crate::specialization::host::value::Value;
 /// What `torch.NAME(...)` puts together or writes; `None` for other functions.
 pub(super) fn made_by(name: &str, args: &Args<'_>) -> Option<Data> {
     match name {
-        "cat" | "concat" | "concatenate" | "stack" => joined(name, args),
+        "cat" | "concat" | "concatenate" | "hstack" | "row_stack" | "stack" | "vstack" => {
+            joined(name, args)
+        }
         _ if OF_TYPE.iter().any(|(class, _)| *class == name) => {
             let data = args.get(0, "data")?;
             matches!(data, Value::Tuple(_) | Value::List(_)).then(|| listed(data))?
@@ -158,12 +160,29 @@ fn flatten(data: &Value, numbers: &mut Vec<f64>, widest: &mut Arc<str>) -> Optio
     Some(())
 }
 
+/// What is joined of a part: `vstack` puts rows together, and `hstack` at least numbers in a row.
+fn before_joined(name: &str, part: Data) -> Data {
+    let flat = match (name, part.numbers.ndim()) {
+        ("hstack" | "row_stack" | "vstack", 0) => part.flat(),
+        _ => part,
+    };
+    match (name, flat.numbers.ndim()) {
+        ("row_stack" | "vstack", 1) => Data { numbers: flat.numbers.insert_axis(Axis(0)), ..flat },
+        _ => flat,
+    }
+}
+
 fn joined(name: &str, args: &Args<'_>) -> Option<Data> {
     let parts = args.get(0, "tensors")?.elements()?;
     let parts = parts.iter().map(of_value).collect::<Option<Vec<Data>>>()?;
+    let parts: Vec<Data> = parts.into_iter().map(|part| before_joined(name, part)).collect();
     let first = parts.first()?;
-    let axis = args.get(1, "dim").or_else(|| args.keyword("axis")).map_or(Some(0), known)?;
-    let axis = position(first.numbers.ndim() + usize::from(name == "stack"), axis)?;
+    let axis = match name {
+        "vstack" | "row_stack" => Some(0),
+        "hstack" => Some(i128::from(first.numbers.ndim() > 1)),
+        _ => args.get(1, "dim").or_else(|| args.keyword("axis")).map_or(Some(0), known),
+    };
+    let axis = position(first.numbers.ndim() + usize::from(name == "stack"), axis?)?;
     let views: Vec<ArrayViewD<'_, f64>> = parts
         .iter()
         .map(|part| match name {
