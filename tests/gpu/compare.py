@@ -1,7 +1,7 @@
 """Tile beside Triton on one GPU: the kernels of examples/, the same inputs, in one process.
 
-    python3 tests/gpu/compare.py PATH_TO_TILE [--json FILE] [--only TEXT]...
-                                [--without TEXT]... [--skip STEP]... [--code FOLDER]
+    python3 tests/gpu/compare.py PATH_TO_TILE [--json FILE] [--only TEXT]... [--without TEXT]...
+                                [--skip STEP]... [--code FOLDER] [--ptxas FILE]
 
 Four steps, each of which can be skipped:
 
@@ -20,6 +20,10 @@ Times are compared in rounds. A round takes every kernel once, through the same 
 ratio of a case is the median of its rounds' ratios, with a 95 % interval that assumes no distribution.
 Each round also takes a second copy of Triton's own kernel. What that copy's interval is away from 1 is
 what the method cannot tell apart: ratios whose interval reaches so far count as equal.
+
+Triton brings an assembler of its own, Tile takes the one that --ptxas names, else TILE_PTXAS, else what is
+installed. Both sides are timed as they come; the column `alike` is Tile's time over that of Triton's PTX
+through Tile's assembler, at Triton's best configuration, so that the assembler is no part of it.
 
 A case that fails is marked and the rest goes on; one that breaks the GPU's context costs a new
 process. All figures go into one JSON file. Exits with 1 when anything failed.
@@ -350,6 +354,22 @@ def spelled(value):
     return value.fn.__name__ if hasattr(value, "fn") else repr(value)
 
 
+def installed_ptxas():
+    """The assembler that Tile is told to take; empty where it has to find one by itself."""
+    toolkit = "/usr/local/cuda/bin/ptxas"
+    named = os.environ.get("TILE_PTXAS") or shutil.which("ptxas")
+    return named or (toolkit if Path(toolkit).exists() else "")
+
+
+def ptxas_version(program):
+    """`12.8.93`, say."""
+    with contextlib.suppress(OSError):
+        _, output, _ = output_of([program, "--version"])
+        if ", V" in output:
+            return output.rpartition(", V")[2].split()[0]
+    return "of unknown version"
+
+
 class Bench:
     """Runs cases in this process."""
 
@@ -442,8 +462,12 @@ class Bench:
 
     def bind_triton(self, case, config, compiled, stage):
         """Launches of what Triton compiled, from its machine code or its PTX."""
+        return self.bind_image(case, config, compiled, compiled.asm[stage])
+
+    def bind_image(self, case, config, compiled, image):
+        """Launches of `image`, made of what Triton compiled."""
         metadata = compiled.metadata
-        function = Function(self.driver, compiled.asm[stage], metadata.name, metadata.shared)
+        function = Function(self.driver, image, metadata.name, metadata.shared)
         kinds = [(name, kind) for name, kind in compiled.src.signature.items() if kind != "constexpr"]
         arguments, grid = self.arguments(case), self.grid(case, config)
         cells = [pack(kind, arguments[name]) for name, kind in kinds]
@@ -454,6 +478,17 @@ class Bench:
 
     def options(self, config):
         return config.constexprs | {"num_warps": config.num_warps, "num_stages": config.num_stages}
+
+    def triton_alike(self, case, config, compiled):
+        """Triton's PTX through Tile's assembler, with the options that Triton has."""
+        with tempfile.TemporaryDirectory() as folder:
+            text, image = Path(folder) / "kernel.ptx", Path(folder) / "kernel.cubin"
+            text.write_text(compiled.asm["ptx"])
+            command = [installed_ptxas(), "-lineinfo", "--gpu-name", self.arch, str(text), "-o", str(image)]
+            status, _, errors = output_of(command)
+            if status != 0:
+                raise RuntimeError(last_line(errors))
+            return self.bind_image(case, config, compiled, image.read_bytes())
 
     def triton_sm80(self, case, config, compiled):
         """Triton's code for sm_80, which this GPU's driver assembles for itself."""
@@ -578,6 +613,13 @@ class Bench:
                            theirs[triton_best][2])
         control = self.bind_triton(case, case.configs[triton_best], theirs[triton_best][2], "cubin")
         launchers = [ours[tile_best][0], theirs[triton_best][0], control]
+        alike = None
+        try:
+            config = case.configs[triton_best]
+            launchers.append(self.triton_alike(case, config, theirs[triton_best][2]))
+            alike = len(launchers) - 1
+        except Exception as problem:
+            row["triton_alike_problem"] = str(problem).strip()[:300]
         same = triton_best in ours and triton_best != tile_best
         if same:
             launchers.append(ours[triton_best][0])
@@ -599,7 +641,9 @@ class Bench:
                 "tile_config": str(case.configs[tile_best]),
                 "triton_config": str(case.configs[triton_best])}
         if same:
-            row["tile_ms_at_triton_config"] = times[3]
+            row["tile_ms_at_triton_config"] = times[3 + (alike is not None)]
+        if alike is not None:
+            row["ratio_alike"], row["interval_alike"] = median_ratio(samples[0], samples[alike])
         if sm80:
             row["triton_sm80_ms"] = times[-1]
             row["ratio_to_sm80"] = median_ratio(samples[0], samples[-1])[0]
@@ -627,8 +671,9 @@ def work(tile, code):
     os.dup2(2, 1)
     bench = Bench(tile, code)
     names = " ".join(bench.cases.CASES)
+    theirs = Path(bench.triton.__file__).parent / "backends/nvidia/bin/ptxas"
     print(f"{bench.torch.cuda.get_device_name()}, Triton {bench.triton.__version__},"
-          f" torch {bench.torch.__version__}|{names}", file=answers)
+          f" torch {bench.torch.__version__}|{ptxas_version(str(theirs))}|{names}", file=answers)
     for line in sys.stdin:
         (name, *part), fatal = line.split(), False
         try:
@@ -708,12 +753,13 @@ def run_cases(tile, only, without, code):
         if greeting is None:
             worker.end()
             return rows + [{"case": "start", "ok": False, "problem": "no process with a GPU starts"}]
-        device, known = greeting.strip().split("|")
+        device, triton_ptxas, known = greeting.strip().split("|")
         if names is None:
             names = [name for name in known.split()
                      if is_wanted(name, only) and not any(text in name for text in without)]
             began = time.monotonic()
             compile_ahead(tile, names)
+            print(f"ptxas: {ptxas_version(installed_ptxas())} for Tile, {triton_ptxas} for Triton")
             print(f"{device}, compiled in {time.monotonic() - began:.0f} s")
             print(HEADER)
         while names:
@@ -727,7 +773,7 @@ def run_cases(tile, only, without, code):
 
 
 HEADER = (f"{'case':34} {'ok':4} {'error':>8} {'tile':>9} {'triton':>9} {'ratio':>6} {'interval':>13} {'':6}"
-          f" {'sm_80':>6} {'registers':>9} {'local':>9} {'shared':>13}"
+          f" {'alike':>6} {'sm_80':>6} {'registers':>9} {'local':>9} {'shared':>13}"
           f"   (GB/s, or TFLOP/s with T; tile/triton)")
 
 
@@ -740,9 +786,10 @@ def case_line(row):
         rates = f"{row['tile_gbps']:9.1f} {row['triton_gbps']:9.1f}"
     pair = lambda what: f"{row['tile_' + what]}/{row['triton_' + what]}"
     low, high = row["interval"]
+    alike = f"{row['ratio_alike']:6.3f}" if "ratio_alike" in row else f"{'':6}"
     sm80 = f"{row['ratio_to_sm80']:6.3f}" if "ratio_to_sm80" in row else f"{'':6}"
     line = (f"{row['case']:34} {'ok' if row['ok'] else 'FAIL':4} {row['error']:8.1e} {rates}"
-            f" {row['ratio']:6.3f} {low:6.3f}-{high:.3f} {verdict(row):6} {sm80}"
+            f" {row['ratio']:6.3f} {low:6.3f}-{high:.3f} {verdict(row):6} {alike} {sm80}"
             f" {pair('registers'):>9} {pair('local_bytes'):>9} {pair('shared_bytes'):>13}")
     if row["tile_config"] != row["triton_config"]:
         line += f"   {row['tile_config']} / {row['triton_config']}"
@@ -762,6 +809,11 @@ def summary(rows):
         print(f"{kind}: {len(chosen)} cases, {within} of Triton's time,"
               f" geometric mean {statistics.geometric_mean(ratios):.3f}, worst {max(ratios):.3f}")
         found = [verdict(row) for row in chosen]
+        alike = [row["ratio_alike"] for row in chosen if "ratio_alike" in row]
+        if alike:
+            within = sum(ratio < 1 + 5e-4 for ratio in alike)
+            print(f"  through one assembler: {within} of {len(alike)} within 1.00, geometric mean"
+                  f" {statistics.geometric_mean(alike):.3f}, worst {max(alike):.3f}")
         print("  as far as the rounds can tell: "
               + ", ".join(f"{found.count(word)} {word}" for word in ("faster", "equal", "slower")))
         alike = [row for row in chosen if "triton_registers_at_tile_config" in row]
@@ -798,9 +850,12 @@ def main():
     parser.add_argument("--skip", action="append", default=[], choices=steps)
     parser.add_argument("--code", type=Path, metavar="FOLDER",
                         help="where machine code goes, of both sides at their fastest configurations")
+    parser.add_argument("--ptxas", help="the assembler that Tile takes")
     parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     tile = str(Path(options.tile).resolve())
+    # The processes that this one starts take the same.
+    os.environ["TILE_PTXAS"] = options.ptxas or installed_ptxas()
     if options.code:
         options.code.mkdir(parents=True, exist_ok=True)
     if options.work:
