@@ -201,6 +201,7 @@ impl<'f> Emitter<'f> {
             | Opcode::AssertFacts => self.reshape(data),
             Opcode::Load => self.load(inst, data),
             Opcode::Store => self.store(data),
+            Opcode::BulkStore => self.bulk_store(inst, data),
             Opcode::AtomicRmw | Opcode::AtomicCas => self.atomic(inst, data),
             Opcode::Reduce => self.reduce(inst, data),
             Opcode::ConvertLayout => self.convert(inst, data),

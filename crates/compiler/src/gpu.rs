@@ -22,6 +22,7 @@
 //! | [`loads_first`] | issues loads before work that waits for others |
 //! | [`copies`] | copies tiles straight into the buffers that they are loaded for |
 //! | [`anew`] | computes addresses anew behind loops of products, which need the registers |
+//! | [`bulk_store`] | has the bulk copy engine write runs of memory |
 //! | [`barrier`] | makes threads wait where they meet in shared buffers |
 //!
 //! Beside them, [`shared`] plans where buffers and exchanges lie in shared memory, [`exchange`] says
@@ -34,6 +35,7 @@ pub mod arch;
 mod assign;
 mod barrier;
 pub mod bulk;
+mod bulk_store;
 pub mod coalesce;
 mod copies;
 mod direct;
@@ -186,6 +188,8 @@ pub fn lower(func: Verified<'_>, target: GpuTarget) -> Result<Function, LowerErr
     anew::compute_anew(&mut lowered);
     passes::eliminate_dead_code(&mut lowered);
     check("anew", &lowered)?;
+    let mut lowered = with_bulk_stores(lowered, target)?;
+    check("bulk_store", &lowered)?;
     barrier::insert(&mut lowered);
     check("barrier", &lowered)?;
     Ok(lowered)
@@ -312,6 +316,15 @@ fn with_copies(func: Function, target: GpuTarget) -> Result<Function, LowerError
         return Ok(func);
     }
     Ok(if has_fewer_ctas(&copied, &func, target)? { func } else { copied })
+}
+
+/// `func` with runs of memory written in bulk, where that leaves room for as many CTAs.
+fn with_bulk_stores(func: Function, target: GpuTarget) -> Result<Function, LowerError> {
+    let mut in_bulk = func.clone();
+    if !target.has_warp_groups || !bulk_store::store_in_bulk(&mut in_bulk) {
+        return Ok(func);
+    }
+    Ok(if has_fewer_ctas(&in_bulk, &func, target)? { func } else { in_bulk })
 }
 
 /// Whether fewer CTAs of `func` fit a multiprocessor than of `other`.

@@ -365,6 +365,7 @@ impl<'f> Compiler<'f> {
             | Opcode::MbarrierInvalidate
             | Opcode::MbarrierExpect
             | Opcode::BulkCopy
+            | Opcode::BulkStore
             | Opcode::MbarrierWait
             | Opcode::Mma
             | Opcode::WarpGroupMma

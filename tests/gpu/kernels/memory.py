@@ -94,6 +94,12 @@ def dequantize(q_ptr, scale_ptr, y_ptr, n_cols, BLOCK_SIZE: tl.constexpr):
     tl.store(y_ptr + row * n_cols + cols, y.to(y_ptr.dtype.element_ty), mask=mask)
 
 
+# Whole blocks and, at the end of rows, parts of blocks.
+# tile: q, scale, y = randint(-127, 128, (3, 2064), dtype=i8), randn(3), empty(3, 2064)
+# tile: dequantize[(3, 3)](q, scale, y, 2064, BLOCK_SIZE=1024)
+# tile: assert allclose(y, q.to(fp32) * scale.view(3, 1), rtol=1e-6)
+
+
 @triton.jit
 def unpack_int4(q_ptr, scale_ptr, y_ptr, n_cols, BLOCK_SIZE: tl.constexpr):
     row = tl.program_id(0).to(tl.int64)

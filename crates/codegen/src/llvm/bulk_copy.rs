@@ -1,14 +1,19 @@
-//! Bulk copies of tiles from tensors (TMA), and the mbarriers by which threads wait for them.
+//! Bulk copies of tiles from tensors (TMA), the mbarriers by which threads wait for them, and bulk copies of
+//! whole tiles to memory.
 //!
 //! One thread makes mbarriers, tells them of bytes and starts copies; all threads wait. Statements of that
 //! thread are predicated one by one, so that no branch stands between products.
 
 use tile_compiler::gpu::shared;
-use tile_compiler::ir::{Attrs, Inst, InstData, Opcode, Value};
+use tile_compiler::ir::{
+    Attrs, CacheModifier, Eviction, Inst, InstData, Opcode, StoreHints, Value,
+};
 
-use super::index::LANE_BITS;
+use super::index::{LANE_BITS, runs};
+use super::memory::{MAX_VECTOR_BYTES, memory_bits};
 use super::text::{Ty, Val};
 use super::{Emitted, Emitter, SHARED_SYMBOL};
+use crate::CodegenError;
 use crate::tensor_maps::tensor_map;
 
 impl Emitter<'_> {
@@ -130,6 +135,84 @@ impl Emitter<'_> {
             self.predicated(&asm, issues, &args);
         }
         Ok(())
+    }
+
+    /// A tile that is a run of memory goes through shared memory. Where the mask lets all of it pass, which
+    /// the threads find out as they wait for each other, one thread has it copied and waits until it is
+    /// read; else each thread writes what it has put there itself.
+    pub(super) fn bulk_store(&mut self, inst: Inst, data: &InstData) -> Emitted {
+        let (ptr, tile) = (data.operand(0), data.operand(1));
+        let elem = self.elem_of(tile)?;
+        let (Some(layout), Some(scratch)) = (self.layout(tile), self.plan.scratch(inst)) else {
+            return Err(self.unsupported(data));
+        };
+        if scratch.barrier_before {
+            self.barrier();
+        }
+        let (ty, values) = (Ty::of(elem), self.registers(tile));
+        let widest = (MAX_VECTOR_BYTES * 8 / memory_bits(elem)).ilog2();
+        let mut bits = layout.vector_bits(0);
+        bits.truncate(widest as usize);
+        let (indices, vectors) = (self.element_indices(layout), runs(layout, &bits));
+        for vector in &vectors {
+            let parts: Vec<Val> = vector.iter().map(|&at| values[at]).collect();
+            self.store_shared_run(ty, scratch.offset, indices[vector[0]], &parts);
+        }
+        let masks = self.last_masks(data)?;
+        let passed = self.wait_for_tile(&masks);
+        let first = self.registers(ptr)[0];
+        let place = self.shared_address(ty, scratch.offset, Val::Int(0));
+        let issues = self.issues(None);
+        let issues = self.both(passed, Some(issues)).unwrap_or(issues);
+        self.text.line(format_args!(
+            "call void asm sideeffect \"@$2 cp.async.bulk.global.shared::cta.bulk_group [$0], [$1], {}; \
+             @$2 cp.async.bulk.commit_group; @$2 cp.async.bulk.wait_group.read 0;\", \
+             \"l,r,b,~{{memory}}\"(ptr addrspace(1) {first}, ptr addrspace(3) {place}, i1 {issues})",
+            scratch.bytes
+        ));
+        let Some(passed) = passed else { return Ok(()) };
+        let [apart, end] = [(); 2].map(|()| self.text.add_block());
+        self.text.branch(passed, end, apart);
+        self.text.switch_to(apart);
+        let mut own = vec![Val::Poison; values.len()];
+        for vector in &vectors {
+            let index = indices[vector[0]];
+            let parts = self.load_shared_run(ty, scratch.offset, index, vector.len());
+            for (&at, part) in vector.iter().zip(parts) {
+                own[at] = part;
+            }
+        }
+        let hints = StoreHints { cache: CacheModifier::Default, evict: Eviction::Normal };
+        self.store_registers(data, &own, &hints)?;
+        self.text.jump(end);
+        self.text.switch_to(end);
+        Ok(())
+    }
+
+    /// What must hold for a store's mask to let all of this thread's registers pass: the last of each
+    /// vector implies the others.
+    fn last_masks(&self, data: &InstData) -> Result<Vec<Val>, CodegenError> {
+        let Some(mask) = data.operand_opt(2) else { return Ok(Vec::new()) };
+        let (elem, masks) = (self.elem_of(data.operand(1))?, self.registers(mask));
+        let vectors = self.stored_together(data, elem).into_iter();
+        Ok(vectors.filter_map(|(_, vector)| vector.last().map(|&at| masks[at])).collect())
+    }
+
+    /// Waits for all threads, and shows the bulk copy engine what they have put into shared memory; whether
+    /// `masks` hold in all of them, if there are any.
+    fn wait_for_tile(&mut self, masks: &[Val]) -> Option<Val> {
+        self.unfenced = false;
+        self.text.line(format_args!(
+            "call void asm sideeffect \"fence.proxy.async.shared::cta;\", \"~{{memory}}\"()"
+        ));
+        let all = masks.iter().fold(None, |all, &mask| self.both(all, Some(mask)));
+        let Some(all) = all else {
+            self.barrier();
+            return None;
+        };
+        let own = self.text.cast("zext", Ty::Int(1), all, Ty::Int(32));
+        let all = self.text.call("llvm.nvvm.barrier0.and", Ty::Int(32), &[(Ty::Int(32), own)]);
+        Some(self.text.op(format_args!("icmp ne i32 {all}, 0")))
     }
 
     fn wait_mbarrier(&mut self, data: &InstData) {

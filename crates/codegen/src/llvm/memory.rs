@@ -16,7 +16,9 @@
 use std::fmt::Write;
 
 use smallvec::SmallVec;
-use tile_compiler::ir::{Attrs, CacheModifier, Elem, Eviction, Inst, InstData, LoadHints, Value};
+use tile_compiler::ir::{
+    Attrs, CacheModifier, Elem, Eviction, Inst, InstData, LoadHints, StoreHints, Value,
+};
 use tile_compiler::layout::{LinearLayout, PlaceMasks};
 
 use super::index::runs;
@@ -25,7 +27,7 @@ use super::{Emitted, Emitter};
 use crate::CodegenError;
 
 /// The widest access of one thread, in bytes.
-const MAX_VECTOR_BYTES: u32 = 16;
+pub(super) const MAX_VECTOR_BYTES: u32 = 16;
 
 /// Half a line of the cache, in bytes.
 const HALF_LINE: i64 = 64;
@@ -229,9 +231,19 @@ impl Emitter<'_> {
 
     pub(super) fn store(&mut self, data: &InstData) -> Emitted {
         let Attrs::StoreHints(hints) = &data.attrs else { return Err(self.unsupported(data)) };
+        let values = self.operand(data, 1);
+        self.store_registers(data, &values, hints)
+    }
+
+    /// Writes `values` to where a store or a bulk store goes.
+    pub(super) fn store_registers(
+        &mut self,
+        data: &InstData,
+        values: &[Val],
+        hints: &StoreHints,
+    ) -> Emitted {
         let elem = self.elem_of(data.operand(1))?;
         let ptrs = self.operand(data, 0);
-        let values = self.operand(data, 1);
         let mask = data.operand_opt(2).map(|mask| self.registers(mask));
         let owner = self.owner(data.operand(0));
         let modifiers = modifiers(hints.cache, hints.evict);
@@ -263,7 +275,11 @@ impl Emitter<'_> {
 
     /// The registers that a store writes at once where its mask lets pass all, or the first ones, with
     /// the axis along which they are neighbors.
-    fn stored_together(&self, data: &InstData, elem: Elem) -> Vec<(usize, SmallVec<[usize; 16]>)> {
+    pub(super) fn stored_together(
+        &self,
+        data: &InstData,
+        elem: Elem,
+    ) -> Vec<(usize, SmallVec<[usize; 16]>)> {
         let (ptr, mask) = (data.operand(0), data.operand_opt(2));
         let Some(layout) = self.layout(ptr) else { return vec![(0, SmallVec::from_slice(&[0]))] };
         let masked = |axis| self.leading(mask, axis);

@@ -401,6 +401,7 @@ fn scratch_bytes(func: &Function, data: &InstData) -> Result<u32, LowerError> {
         (Opcode::Scan, _) => Ok(scan_bytes(func, data)),
         (Opcode::Sort, _) => Ok(sort_bytes(func, data)),
         (Opcode::Gather, _) => Ok(tile_bytes(func, data.operand(0))),
+        (Opcode::BulkStore, _) => Ok(tile_bytes(func, data.operand(1))),
         (Opcode::Histogram, _) => Ok(tile_bytes(func, data.result())),
         (Opcode::AtomicRmw | Opcode::AtomicCas, _) => {
             let result = data.result();

@@ -391,6 +391,10 @@ ops! {
     /// Where `exists` is true, one thread starts copying a tile from where `begins` says, per axis, into a
     /// buffer: zeros outside of the tensor. Each byte that is there counts at the mbarrier.
     BulkCopy = bulk_copy(map, buffer, barrier, exists, begins[*]) : None => None, Write, 0;
+    /// Writes a tile of consecutive elements, as `store` does: where the mask is true of all of them, one
+    /// thread has the bulk copy engine write the whole tile out of shared memory, else each thread its part.
+    /// It is written when the kernel has ended.
+    BulkStore = bulk_store(ptr, value, mask[?]) : None => None, Write, 0;
     /// Waits until the phase of an mbarrier is over whose number, from 0, has this parity.
     MbarrierWait = mbarrier_wait(barrier, parity) : None => None, Write, 0;
     /// `lhs @ rhs + acc` by warps on the matrix units (`mma.sync`). The accumulator's layout fixes
@@ -452,7 +456,7 @@ impl Opcode {
 
     /// Whether it writes to addresses in global memory.
     pub fn is_global_write(self) -> bool {
-        self == Opcode::Store || self.is_atomic()
+        matches!(self, Opcode::Store | Opcode::BulkStore) || self.is_atomic()
     }
 
     /// Whether it reads and writes an address at once.

@@ -548,6 +548,14 @@ fn check_bulk(opcode: Opcode, operands: &[&Type]) -> Check {
                 && operands.len() == 4 + rank
                 && (4..4 + rank).all(|at| is(at, Scalar::I32))
         }
+        Opcode::BulkStore => {
+            let (to, value) = (operands[0], operands[1]);
+            let pointee = to.elem().and_then(|elem| elem.pointee());
+            value.shape().len() == 1
+                && pointee == value.elem()
+                && (to.shape(), to.layout()) == (value.shape(), value.layout())
+                && operands.get(2).is_none_or(|mask| **mask == value.with_elem(Scalar::I1))
+        }
         _ => true,
     };
     ensure(fits, || "takes stages of mbarriers, one `i64` each, and what the table says".to_owned())
