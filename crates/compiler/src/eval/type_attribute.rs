@@ -127,6 +127,7 @@ pub(super) fn has_attribute(ty: &Const, name: &str) -> bool {
         // A value without a shape has its element's type.
         Const::BlockType(_, shape) if shape.rank().is_none_or(|rank| rank == 0) => None,
         Const::BlockType(..) => Some(TypeKind::Tile),
+        Const::BlockPtrType(..) => Some(TypeKind::Pointer),
         _ => return true,
     };
     let row = OF_TYPES.iter().find(|row| row.attribute.name == name);

@@ -44,7 +44,7 @@ pub struct Ways {
     /// and give that back.
     pub(crate) registers: bool,
     /// The names through which its launches are reached, whatever they launch, sorted.
-    pub(super) launchers: Vec<Name>,
+    pub(crate) launchers: Vec<Name>,
 }
 
 /// The ways out of a file.

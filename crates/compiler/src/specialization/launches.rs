@@ -22,7 +22,7 @@ use crate::project::launchers::{
     Called, Mentions, called, calls_to_launchers, is_test, mentions, named_in, reached_by,
     runs_alone,
 };
-use crate::project::ways::Place;
+use crate::project::ways::{Place, ways};
 use crate::project::{
     ItemRef, Resolution, Scope, Sources, in_class, is_expected_to_fail, item, jit_functions,
     launch_scope, launching_item, never_runs, resolve_expr, resolve_item,
@@ -328,11 +328,16 @@ impl<'a> HostFile<'a> {
         let mut items: Vec<u32> = items.map(|(index, _)| index).collect();
         let mut has_program = !self.module.mains.is_empty();
         if jit_functions(self.sources, self.file).is_empty() {
-            let calls = calls_to_launchers(self.sources, self.file);
+            let mut calls = calls_to_launchers(self.sources, self.file);
+            calls.extend(ways(self.sources, self.file).launchers.iter().cloned());
             let names = self.mentions.reaching(calls.clone()).union(&calls).cloned().collect();
             let calling = self.items_to_run(&FxHashSet::default(), &names);
             items.retain(|index| calling.contains(index));
-            has_program &= self.module.mains.iter().any(|main| mentions_one_of(main, &names));
+            let launches = |main: &MainBlock| {
+                self.module.launches.iter().any(|launch| main.range.contains_range(launch.range))
+            };
+            let mut mains = self.module.mains.iter();
+            has_program &= mains.any(|main| launches(main) || mentions_one_of(main, &names));
         }
         let program = has_program.then_some(Piece::Program);
         program.into_iter().chain(items.into_iter().map(Piece::Item)).collect()

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashSet;
 
-use crate::builtins::TORCH;
+use crate::builtins::{self, TORCH, torch};
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
 use crate::hir::{Body, Expr, ExprId, Function, Item, ItemKind, Module, Name, SourceMap, Stmt};
 use crate::project::{
@@ -167,12 +167,16 @@ fn in_body(
     found
 }
 
-/// Methods of tensors of the host, which those of kernels lack.
-const HOST_METHODS: &[&str] =
-    &["contiguous", "data_ptr", "is_contiguous", "numel", "save_for_backward", "stride"];
+/// Whether only what the host has has a method: a tensor of PyTorch, or the context of a function.
+fn is_host_method(name: &str) -> bool {
+    let is_of_kernels =
+        || builtins::method(name).is_some() || builtins::descriptor_method(name).is_some();
+    let is_of_tensors = || torch::tensor_members().is_some_and(|members| members.contains(name));
+    name == "save_for_backward" || is_of_tensors() && !is_of_kernels()
+}
 
-/// Whether a function does what no kernel can: launch a kernel, call PyTorch or what its tensors have, or
-/// raise. Any other may be passed to `triton.jit` somewhere.
+/// Whether a function does what no kernel can: take what it says is PyTorch's, launch a kernel, call PyTorch
+/// or what its tensors have, or raise. Any other may be passed to `triton.jit` somewhere.
 fn runs_on_host(sources: &dyn Sources, file: FileId, item: &Item) -> bool {
     let ItemKind::Function(function) = &item.kind else { return false };
     let scope = Scope { file, path: &item.body_scope() };
@@ -185,11 +189,15 @@ fn runs_on_host(sources: &dyn Sources, file: FileId, item: &Item) -> bool {
         return true;
     }
     let means = |id| resolve_expr(sources, scope, &function.body, id);
+    let mut annotations = function.params.iter().filter_map(|param| param.annotation);
+    if annotations.any(|annotation| is_of_torch(&means(annotation))) {
+        return true;
+    }
     function.body.exprs.values().any(|expr| {
         let Expr::Call { callee, .. } = expr else { return false };
         match &function.body.exprs[*callee] {
             Expr::Subscript { value, .. } => matches!(means(*value), Resolution::Jit(_)),
-            Expr::Attribute { attr, .. } if HOST_METHODS.contains(&&**attr) => true,
+            Expr::Attribute { attr, .. } if is_host_method(attr) => true,
             Expr::Name(_) | Expr::Attribute { .. } => is_of_torch(&means(*callee)),
             _ => false,
         }

@@ -212,7 +212,7 @@ impl Host<'_> {
         match &code.body().exprs[index] {
             Expr::Slice { lower, upper, step } => {
                 let [lower, upper, step] =
-                    [lower, upper, step].map(|bound| bound.map(|bound| self.expr(frame, bound)));
+                    [lower, upper, step].map(|bound| bound.map(|bound| self.bound(frame, bound)));
                 let simple = match (&step, value) {
                     (None, _) => operators::slice(value, lower.as_ref(), upper.as_ref()),
                     (Some(step), Value::Tensor(_)) => {
@@ -272,7 +272,7 @@ impl Host<'_> {
         match &code.body().exprs[id] {
             Expr::Slice { lower, upper, step } => {
                 let bounds =
-                    [lower, upper, step].map(|bound| bound.map(|bound| self.expr(frame, bound)));
+                    [lower, upper, step].map(|bound| bound.map(|bound| self.bound(frame, bound)));
                 (Part::stepped(bounds.each_ref().map(Option::as_ref)), None)
             }
             Expr::Literal(Literal::Ellipsis) => (Part::Rest, None),
@@ -280,6 +280,14 @@ impl Host<'_> {
                 let value = self.expr(frame, id);
                 (Part::of(&value), Some(value))
             }
+        }
+    }
+
+    /// A bound of a slice: a tensor of one number stands for it.
+    fn bound(&mut self, frame: &mut Frame, id: ExprId) -> Value {
+        match self.expr(frame, id) {
+            Value::Tensor(tensor) => data::item(&tensor).unwrap_or(Value::Tensor(tensor)),
+            value => value,
         }
     }
 
