@@ -94,10 +94,14 @@ def dequantize(q_ptr, scale_ptr, y_ptr, n_cols, BLOCK_SIZE: tl.constexpr):
     tl.store(y_ptr + row * n_cols + cols, y.to(y_ptr.dtype.element_ty), mask=mask)
 
 
-# Whole blocks and, at the end of rows, parts of blocks.
+# Whole blocks and, at the end of rows, parts of blocks; then so many that they are written in bulk.
 # tile: q, scale, y = randint(-127, 128, (3, 2064), dtype=i8), randn(3), empty(3, 2064)
 # tile: dequantize[(3, 3)](q, scale, y, 2064, BLOCK_SIZE=1024)
 # tile: assert allclose(y, q.to(fp32) * scale.view(3, 1), rtol=1e-6)
+#
+# tile: q, scale, y = randint(-127, 128, (4100, 2064), dtype=i8), randn(4100), empty(4100, 2064)
+# tile: dequantize[(4100, 3)](q, scale, y, 2064, BLOCK_SIZE=1024)
+# tile: assert allclose(y, q.to(fp32) * scale.view(4100, 1), rtol=1e-6)
 
 
 @triton.jit

@@ -16,6 +16,10 @@ use super::{Emitted, Emitter, SHARED_SYMBOL};
 use crate::CodegenError;
 use crate::tensor_maps::tensor_map;
 
+/// So many bytes, about what the L2 holds, let the bulk copy engine make up for the time that its last copies
+/// take longer than writes of threads do.
+const MUCH: u32 = 48 << 20;
+
 impl Emitter<'_> {
     /// Operations of bulk copies. Those that access memory may need a barrier first where memory is used
     /// again.
@@ -137,9 +141,9 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// A tile that is a run of memory goes through shared memory. Where the mask lets all of it pass, which
-    /// the threads find out as they wait for each other, one thread has it copied and waits until it is
-    /// read; else each thread writes what it has put there itself.
+    /// Where a launch writes much, a tile that is a run of memory goes through shared memory. Where the mask
+    /// lets all of it pass, which the threads find out as they wait for each other, one thread has it copied
+    /// and waits until it is read. Else, and in smaller launches, each thread writes its own part.
     pub(super) fn bulk_store(&mut self, inst: Inst, data: &InstData) -> Emitted {
         let (ptr, tile) = (data.operand(0), data.operand(1));
         let elem = self.elem_of(tile)?;
@@ -150,11 +154,15 @@ impl Emitter<'_> {
             self.barrier();
         }
         let (ty, values) = (Ty::of(elem), self.registers(tile));
+        let [at_once, apart, end] = [(); 3].map(|()| self.text.add_block());
+        let writes_much = self.has_programs(MUCH / scratch.bytes);
+        self.text.branch(writes_much, at_once, apart);
+        self.text.switch_to(at_once);
         let widest = (MAX_VECTOR_BYTES * 8 / memory_bits(elem)).ilog2();
         let mut bits = layout.vector_bits(0);
         bits.truncate(widest as usize);
-        let (indices, vectors) = (self.element_indices(layout), runs(layout, &bits));
-        for vector in &vectors {
+        let indices = self.element_indices(layout);
+        for vector in runs(layout, &bits) {
             let parts: Vec<Val> = vector.iter().map(|&at| values[at]).collect();
             self.store_shared_run(ty, scratch.offset, indices[vector[0]], &parts);
         }
@@ -170,23 +178,27 @@ impl Emitter<'_> {
              \"l,r,b,~{{memory}}\"(ptr addrspace(1) {first}, ptr addrspace(3) {place}, i1 {issues})",
             scratch.bytes
         ));
-        let Some(passed) = passed else { return Ok(()) };
-        let [apart, end] = [(); 2].map(|()| self.text.add_block());
-        self.text.branch(passed, end, apart);
-        self.text.switch_to(apart);
-        let mut own = vec![Val::Poison; values.len()];
-        for vector in &vectors {
-            let index = indices[vector[0]];
-            let parts = self.load_shared_run(ty, scratch.offset, index, vector.len());
-            for (&at, part) in vector.iter().zip(parts) {
-                own[at] = part;
-            }
+        match passed {
+            Some(passed) => self.text.branch(passed, end, apart),
+            None => self.text.jump(end),
         }
+        self.text.switch_to(apart);
         let hints = StoreHints { cache: CacheModifier::Default, evict: Eviction::Normal };
-        self.store_registers(data, &own, &hints)?;
+        self.store_registers(data, &values, &hints)?;
         self.text.jump(end);
         self.text.switch_to(end);
         Ok(())
+    }
+
+    /// Whether a launch has at least so many programs.
+    fn has_programs(&mut self, least: u32) -> Val {
+        let i32 = Ty::Int(32);
+        let [x, y, z] = ["x", "y", "z"].map(|axis| {
+            self.text.call(&format!("llvm.nvvm.read.ptx.sreg.nctaid.{axis}"), i32, &[])
+        });
+        let rows = self.text.binary("mul", i32, x, y);
+        let programs = self.text.binary("mul", i32, rows, z);
+        self.text.op(format_args!("icmp uge i32 {programs}, {least}"))
     }
 
     /// What must hold for a store's mask to let all of this thread's registers pass: the last of each
