@@ -60,7 +60,7 @@ fn codeless_allow(parse: &Parse, range: TextRange) -> Option<Allow> {
     let after = text.split_once("tile:")?.1.trim().strip_prefix("allow")?.trim_start();
     let is_meant = after.is_empty() || after.starts_with(['(', '[', ':', '=']);
     let code = Arc::from("");
-    is_meant.then(|| Allow { range, code, code_range: range, trailing: true })
+    is_meant.then_some(Allow { range, code, code_range: range, trailing: true })
 }
 
 /// Turns a run of lines into a scenario.
