@@ -85,7 +85,7 @@ fn every_code_is_explained_where_diagnostics_link_to() {
         "# Diagnostics\n\n\
          Every code with its default level. `tile explain CODE` prints its section. Levels are set by code or family in\n\
          `tile.toml`, in `[tool.tile]` of `pyproject.toml` and in the editor's settings (`lints`); a comment\n\
-         `# tile: allow CODE` on or above a line switches a code off there.\n",
+         `# tile: allow CODE` on or above a line, or at the end of a statement, switches a code off there.\n",
     );
     let mut family = "";
     for code in codes {
