@@ -337,7 +337,7 @@ pub fn worth_checking(found: &[&Specialization]) -> Vec<usize> {
 
 /// Moves forward, up to the number that is looked at closely, which of the specializations at `chosen` have
 /// most compile-time values that those before them lack. Numbers, which say how large something is, do not
-/// count.
+/// count. Of several that have as many, one whose blocks do not divide sizes tells most of masks.
 fn first_of_each_mode(found: &[&Specialization], chosen: &mut [usize]) {
     let modes = |index: usize| {
         let values = found[index].args.iter();
@@ -352,9 +352,27 @@ fn first_of_each_mode(found: &[&Specialization], chosen: &mut [usize]) {
             !before.iter().any(|known| modes(*known).any(|known| known == *mode))
         };
         let new = |index: usize| modes(index).filter(is_new).count();
-        let newest = (0..rest.len()).max_by_key(|at| (new(rest[*at]), std::cmp::Reverse(*at)));
+        let newest = (0..rest.len())
+            .max_by_key(|at| (new(rest[*at]), has_rest(found[rest[*at]]), std::cmp::Reverse(*at)));
         chosen[next..=next + newest.unwrap_or(0)].rotate_right(1);
     }
+}
+
+/// Whether a launch gives a size that no block divides.
+fn has_rest(spec: &Specialization) -> bool {
+    let blocks: Vec<i128> = spec
+        .args
+        .iter()
+        .filter_map(|(_, arg)| match arg {
+            ArgSpec::Constexpr(ConstArg::Int(block)) if *block > 1 => Some(*block),
+            _ => None,
+        })
+        .filter(|block| block & (block - 1) == 0)
+        .collect();
+    let leaves_rest = |size: i128| size > 1 && blocks.iter().all(|block| size % block != 0);
+    let mut sizes = spec.launches.iter().flat_map(|launch| &launch.args);
+    !blocks.is_empty()
+        && sizes.any(|(_, arg)| matches!(arg, KnownArg::Int(size) if leaves_rest(*size)))
 }
 
 impl fmt::Display for Specialization {
