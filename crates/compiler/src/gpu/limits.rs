@@ -23,7 +23,7 @@ pub struct SmLimits {
 }
 
 /// Registers of a multiprocessor, the same on every architecture listed.
-const REGISTERS: u32 = 64 * 1024;
+pub(crate) const REGISTERS: u32 = 64 * 1024;
 /// Registers are given to warps in units of this many.
 const REGISTER_UNIT: u32 = 256;
 /// Warps share four register files, so they are counted in fours.

@@ -134,6 +134,9 @@ impl Host<'_> {
                 let is_set = !matches!(self.object_attribute(*object, attr), Value::Unknown);
                 (is_set || self.has_own_method(*object, attr)).then_some(true)
             }
+            Value::Record { names, .. } => {
+                names.fields.iter().any(|field| **field == *attr).then_some(true)
+            }
             Value::None | Value::Bool(_) | Value::Str(_) => {
                 // Of what PyTorch's tensors have, Python's own values have a few methods of texts.
                 let is_plain = torch::tensor_members()?.contains(attr) && !OF_TEXTS.contains(&attr);

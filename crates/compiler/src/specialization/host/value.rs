@@ -8,6 +8,7 @@ use super::drawn::Drawn;
 use super::dtype::is_complex;
 use super::misuse::Misuse;
 use super::views::reordered;
+use crate::gpu::limits::{REGISTERS, SmLimits};
 use crate::hir::{ExprId, Name, ParamKind};
 use crate::project::installation::Fact;
 use crate::project::{ItemRef, Resolution};
@@ -321,8 +322,33 @@ impl PartialEq for Value {
     }
 }
 
-/// The attribute of a GPU's properties that says how many multiprocessors it has.
-const MULTIPROCESSORS: &str = "multi_processor_count";
+/// What is known of a GPU's properties, as PyTorch calls them.
+const OF_DEVICE: &[&str] = &[
+    "major",
+    "max_threads_per_multi_processor",
+    "minor",
+    "multi_processor_count",
+    "regs_per_multiprocessor",
+    "shared_memory_per_block",
+    "shared_memory_per_block_optin",
+    "shared_memory_per_multiprocessor",
+    "warp_size",
+];
+
+/// A number that GPUs of this compute capability have.
+fn of_device(name: &str, capability: u32) -> Option<i128> {
+    let limits = SmLimits::of_capability(capability)?;
+    Some(match name {
+        "multi_processor_count" => multiprocessors(capability)?,
+        "max_threads_per_multi_processor" => i128::from(limits.warps) * 32,
+        "regs_per_multiprocessor" => i128::from(REGISTERS),
+        // What a kernel gets without asking for more.
+        "shared_memory_per_block" => 48 << 10,
+        "shared_memory_per_block_optin" => limits.shared_bytes_per_block.into(),
+        "shared_memory_per_multiprocessor" => limits.shared_bytes.into(),
+        _ => return None,
+    })
+}
 
 /// How many multiprocessors one GPU of this compute capability has. Others of the same kind have
 /// fewer, but a launch that goes wrong on one of them is wrong.
@@ -339,8 +365,7 @@ fn multiprocessors(capability: u32) -> Option<i128> {
 fn told_of(fact: &Fact, class: &str, fields: &[&str], capability: u32) -> Value {
     let told = |field: &&str| match fact.attribute(field, capability) {
         Some(fact) => Value::of_fact(&fact, capability).unwrap_or(Value::Int(None)),
-        None if **field == *MULTIPROCESSORS => Value::Int(multiprocessors(capability)),
-        None => Value::Int(None),
+        None => Value::Int(of_device(field, capability)),
     };
     let items = fields.iter().map(told).collect();
     let fields = fields.iter().map(|field| Name::from(*field)).collect();
@@ -360,10 +385,7 @@ impl Value {
             Fact::Target => {
                 told_of(fact, "GPUTarget", &["backend", "arch", "warp_size"], capability)
             }
-            Fact::Device => {
-                let known = ["major", "minor", "warp_size", MULTIPROCESSORS];
-                told_of(fact, "DeviceProperties", &known, capability)
-            }
+            Fact::Device => told_of(fact, "DeviceProperties", OF_DEVICE, capability),
             Fact::Python | Fact::Environment | Fact::Object => return None,
         })
     }
