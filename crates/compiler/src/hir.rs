@@ -103,12 +103,11 @@ impl Module {
         let at = diagnostic.primary.range;
         let (first, last) = (lines.line(at.start), lines.line(at.end));
         let (code, family) = (diagnostic.code.name(), diagnostic.code.family());
-        self.allows.iter().any(|allow| {
-            (*allow.code == *code || *allow.code == *family)
-                && match allow.line(lines, text, &self.scenarios) {
-                    line if line == last => allow.trailing || first == last,
-                    line => line == first,
-                }
+        let mut named =
+            self.allows.iter().filter(|allow| *allow.code == *code || *allow.code == *family);
+        named.any(|allow| {
+            let line = allow.line(lines, text, &self.scenarios);
+            line == first || allow.trailing && line == last
         })
     }
 

@@ -48,6 +48,7 @@ mod given;
 mod initial;
 mod installed;
 mod instances;
+mod iteration;
 mod launch;
 mod layers;
 mod layout;

@@ -8,8 +8,8 @@ use super::misuse::{self, Misuse};
 use super::number::as_number;
 use super::value::{Callable, Tensor, Tuner, TunerKind, Value};
 use super::{
-    Host, algebra, arrays, data, devices, einops, fits, initial, layers, limits, operators,
-    reduced, sets, sizes, states, tensor, versions, views,
+    Host, algebra, arrays, data, devices, einops, fits, initial, iteration, layers, limits,
+    operators, reduced, sets, sizes, states, tensor, versions, views,
 };
 use crate::builtins::{TORCH, torch};
 use crate::hir::{BinaryOp, CompareOp, Name};
@@ -23,9 +23,6 @@ const MODULE: &str = "torch.nn.Module";
 
 /// Members that tensors share with Python's texts and truth values.
 const OF_TEXTS: &[&str] = &["conj", "imag", "index", "real", "split"];
-
-/// A `range` longer than this is not unrolled.
-const MAX_RANGE: i128 = 4096;
 
 impl Host<'_> {
     /// A call of something that no item binds.
@@ -151,7 +148,7 @@ impl Host<'_> {
 fn python_call(name: &str, args: &Args<'_>) -> Value {
     let positional = args.positional();
     match (name, positional.as_slice()) {
-        ("range", bounds) => range(bounds).map_or(Value::Ints, Value::List),
+        ("range", bounds) => iteration::range(bounds).map_or(Value::Ints, Value::List),
         ("len", [Value::Tensor(Tensor { shape: Some(shape), .. })]) => {
             shape.first().cloned().unwrap_or(Value::Unknown)
         }
@@ -210,7 +207,7 @@ fn python_call(name: &str, args: &Args<'_>) -> Value {
             }),
             None => Value::Unknown,
         },
-        ("enumerate", _) => enumerated(args).map_or(Value::Unknown, Value::List),
+        ("enumerate", _) => iteration::enumerated(args).map_or(Value::Unknown, Value::List),
         ("iter", [value]) => value.elements().map_or(Value::Unknown, Value::List),
         ("next", [value]) => {
             let first = value.elements().and_then(|items| items.into_iter().next());
@@ -223,7 +220,9 @@ fn python_call(name: &str, args: &Args<'_>) -> Value {
             Value::Bool(Some(true))
         }
         ("callable", [value]) if is_of_python(value, "int").is_some() => Value::Bool(Some(false)),
-        ("zip", lists) if !lists.is_empty() && args.keywords().is_empty() => zipped(lists),
+        ("zip", lists) if !lists.is_empty() && args.keywords().is_empty() => {
+            iteration::zipped(lists)
+        }
         ("isinstance", [value, class]) => Value::Bool(is_instance(value, class)),
         ("isinstance", _) | ("hasattr", _) => Value::Bool(None),
         _ => Value::Unknown,
@@ -294,67 +293,6 @@ fn is_of_torch(value: &Value, class: &str) -> Option<bool> {
         _ => return None,
     };
     ["Size", "Tensor", "dtype"].contains(&class).then_some(own == class)
-}
-
-/// Pairs of numbers, from `start`, and elements.
-fn enumerated(args: &Args<'_>) -> Option<Vec<Value>> {
-    let first = match args.get(1, "start") {
-        None => 0,
-        Some(Value::Int(start)) => (*start)?,
-        Some(_) => return None,
-    };
-    let items = args.get(0, "iterable")?.elements()?;
-    let pair = |(at, item)| Value::Tuple(vec![Value::Int(Some(at)), item]);
-    Some((first..).zip(items).map(pair).collect())
-}
-
-/// Tuples of the elements that stand at the same place, up to the end of the longest: `fillvalue` stands for
-/// those that the others lack.
-fn zipped_longest(args: &Args<'_>) -> Option<Vec<Value>> {
-    let lists: Option<Vec<_>> = args.positional().into_iter().map(Value::elements).collect();
-    let lists = lists?;
-    let length = lists.iter().map(Vec::len).max()?;
-    let fill = args.keyword("fillvalue").cloned().unwrap_or(Value::None);
-    let at = |list: &Vec<Value>, at: usize| list.get(at).unwrap_or(&fill).clone();
-    let tuple = |index| Value::Tuple(lists.iter().map(|list| at(list, index)).collect());
-    Some((0..length).map(tuple).collect())
-}
-
-/// Tuples of the elements that stand at the same place, up to the end of the shortest.
-fn zipped(lists: &[&Value]) -> Value {
-    let lists: Option<Vec<Vec<Value>>> = lists.iter().map(|list| list.elements()).collect();
-    let Some(lists) = lists else { return Value::Unknown };
-    let length = lists.iter().map(Vec::len).min().unwrap_or_default();
-    let tuple = |at: usize| Value::Tuple(lists.iter().map(|list| list[at].clone()).collect());
-    Value::List((0..length).map(tuple).collect())
-}
-
-fn range(bounds: &[&Value]) -> Option<Vec<Value>> {
-    let bound = |value: &Value| match value {
-        Value::Int(value) => *value,
-        Value::Tensor(tensor) => match data::item(tensor)? {
-            Value::Int(value) => value,
-            _ => None,
-        },
-        _ => None,
-    };
-    let (start, end, step) = match bounds {
-        [end] => (0, bound(end)?, 1),
-        [start, end] => (bound(start)?, bound(end)?, 1),
-        [start, end, step] => (bound(start)?, bound(end)?, bound(step)?),
-        _ => return None,
-    };
-    let length = end.checked_sub(start)?.checked_div(step)?;
-    if length > MAX_RANGE {
-        return None;
-    }
-    let mut items = Vec::new();
-    let mut at = start;
-    while (step > 0 && at < end) || (step < 0 && at > end) {
-        items.push(Value::Int(Some(at)));
-        at = at.checked_add(step)?;
-    }
-    Some(items)
 }
 
 fn extremum(name: &str, args: &[&Value]) -> Value {
@@ -527,7 +465,7 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
             Value::clone(items)
         }
         ["tqdm", "trange"] | ["tqdm", "auto" | "std" | "notebook", "trange"] => {
-            range(&args.positional()).map_or(Value::Ints, Value::List)
+            iteration::range(&args.positional()).map_or(Value::Ints, Value::List)
         }
         ["torch", "library", "wrap_triton"] => {
             args.get(0, "triton_kernel").cloned().unwrap_or(Value::Unknown)
@@ -575,7 +513,7 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
             args.get(1, "val").cloned().unwrap_or(Value::Unknown)
         }
         ["itertools", "accumulate"] if args.get(1, "func").is_none() => {
-            accumulated(args).map_or(Value::Unknown, Value::List)
+            iteration::accumulated(args).map_or(Value::Unknown, Value::List)
         }
         ["itertools", "chain"] => {
             let lists = args.positional().into_iter().map(Value::elements);
@@ -583,8 +521,10 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
                 .collect::<Option<Vec<_>>>()
                 .map_or(Value::Unknown, |all| Value::List(all.concat()))
         }
-        ["itertools", "zip_longest"] => zipped_longest(args).map_or(Value::Unknown, Value::List),
-        ["itertools", "product"] => product(args).map_or(Value::Unknown, Value::List),
+        ["itertools", "zip_longest"] => {
+            iteration::zipped_longest(args).map_or(Value::Unknown, Value::List)
+        }
+        ["itertools", "product"] => iteration::product(args).map_or(Value::Unknown, Value::List),
         path => {
             let fact = installation::called(path, capability);
             fact.and_then(|fact| Value::of_fact(&fact, capability)).unwrap_or(Value::Unknown)
@@ -774,45 +714,6 @@ fn of_integers(name: &str, args: &Args<'_>) -> Option<Value> {
 
 fn gcd(a: i128, b: i128) -> i128 {
     if b == 0 { a.abs() } else { gcd(b, a % b) }
-}
-
-/// The sums of the first elements, from the first alone or from `initial=` on.
-fn accumulated(args: &Args<'_>) -> Option<Vec<Value>> {
-    let mut items = args.get(0, "iterable")?.elements()?.into_iter();
-    let first = match args.keyword("initial") {
-        None | Some(Value::None) => items.next(),
-        Some(initial) => Some(initial.clone()),
-    };
-    let Some(first) = first else { return Some(Vec::new()) };
-    let mut sums = vec![first];
-    for item in items {
-        let sum = operators::binary(BinaryOp::Add, sums.last()?, &item);
-        sums.push(sum);
-    }
-    Some(sums)
-}
-
-fn product(args: &Args<'_>) -> Option<Vec<Value>> {
-    let times = match args.keyword("repeat") {
-        None => 1,
-        Some(Value::Int(Some(times))) => usize::try_from(*times).ok()?,
-        Some(_) => return None,
-    };
-    let factors = args.positional();
-    let mut rows: Vec<Vec<Value>> = vec![Vec::new()];
-    for factor in std::iter::repeat_n(factors, times).flatten() {
-        let items = factor.elements()?;
-        if rows.len().checked_mul(items.len())? > MAX_RANGE as usize {
-            return None;
-        }
-        rows = rows
-            .iter()
-            .flat_map(|row| {
-                items.iter().map(move |item| row.iter().cloned().chain([item.clone()]).collect())
-            })
-            .collect();
-    }
-    Some(rows.into_iter().map(Value::Tuple).collect())
 }
 
 /// Functions of the triton package that take so many arguments: as a path, and as users call them.

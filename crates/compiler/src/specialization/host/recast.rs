@@ -26,18 +26,14 @@ impl Host<'_> {
         name: &str,
         args: &[(Option<Name>, Value)],
     ) -> Value {
-        if name == "parameters" && args.is_empty() {
+        if matches!(name, "named_parameters" | "parameters") && args.is_empty() {
+            let listed = |(own, parameter): (String, Value)| match name {
+                "parameters" => parameter,
+                _ => Value::Tuple(vec![Value::Str(own.into()), parameter]),
+            };
             let parameters = self.parameters_of(object, &mut Vec::new());
             return parameters.map_or(Value::Unknown, |parameters| {
-                Value::List(parameters.into_iter().map(|(_, parameter)| parameter).collect())
-            });
-        }
-        if name == "named_parameters" && args.is_empty() {
-            let parameters = self.parameters_of(object, &mut Vec::new());
-            let named =
-                |(name, value): (String, Value)| Value::Tuple(vec![Value::Str(name.into()), value]);
-            return parameters.map_or(Value::Unknown, |parameters| {
-                Value::List(parameters.into_iter().map(named).collect())
+                Value::List(parameters.into_iter().map(listed).collect())
             });
         }
         match asked_for(name, &Args(args)) {
@@ -48,7 +44,7 @@ impl Host<'_> {
         Value::Object(object)
     }
 
-    /// The parameters of a module and of those that it holds, in the order in which they were made; `None`
+    /// The parameters of a module and of those that it holds, with their names, in the order in which they were made; `None`
     /// where something that it holds is not known.
     fn parameters_of(&self, object: usize, seen: &mut Vec<usize>) -> Option<Vec<(String, Value)>> {
         let mut found: Vec<(String, Value)> = Vec::new();

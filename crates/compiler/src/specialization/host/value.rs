@@ -322,32 +322,29 @@ impl PartialEq for Value {
     }
 }
 
-/// What is known of a GPU's properties, as PyTorch calls them.
-const OF_DEVICE: &[&str] = &[
-    "major",
-    "max_threads_per_multi_processor",
-    "minor",
-    "multi_processor_count",
-    "regs_per_multiprocessor",
-    "shared_memory_per_block",
-    "shared_memory_per_block_optin",
-    "shared_memory_per_multiprocessor",
-    "warp_size",
+/// A limit of a multiprocessor.
+type OfLimits = fn(&SmLimits) -> u32;
+
+/// The properties of a GPU that its compute capability limits, as PyTorch calls them.
+const OF_LIMITS: &[(&str, OfLimits)] = &[
+    ("max_threads_per_multi_processor", |limits| limits.warps * 32),
+    ("regs_per_multiprocessor", |_| REGISTERS),
+    // What a kernel gets without asking for more.
+    ("shared_memory_per_block", |_| 48 << 10),
+    ("shared_memory_per_block_optin", |limits| limits.shared_bytes_per_block),
+    ("shared_memory_per_multiprocessor", |limits| limits.shared_bytes),
 ];
+
+/// The attribute of a GPU's properties that says how many multiprocessors it has.
+const MULTIPROCESSORS: &str = "multi_processor_count";
 
 /// A number that GPUs of this compute capability have.
 fn of_device(name: &str, capability: u32) -> Option<i128> {
-    let limits = SmLimits::of_capability(capability)?;
-    Some(match name {
-        "multi_processor_count" => multiprocessors(capability)?,
-        "max_threads_per_multi_processor" => i128::from(limits.warps) * 32,
-        "regs_per_multiprocessor" => i128::from(REGISTERS),
-        // What a kernel gets without asking for more.
-        "shared_memory_per_block" => 48 << 10,
-        "shared_memory_per_block_optin" => limits.shared_bytes_per_block.into(),
-        "shared_memory_per_multiprocessor" => limits.shared_bytes.into(),
-        _ => return None,
-    })
+    if name == MULTIPROCESSORS {
+        return multiprocessors(capability);
+    }
+    let (_, of_limits) = OF_LIMITS.iter().find(|(known, _)| *known == name)?;
+    Some(of_limits(SmLimits::of_capability(capability)?).into())
 }
 
 /// How many multiprocessors one GPU of this compute capability has. Others of the same kind have
@@ -385,7 +382,12 @@ impl Value {
             Fact::Target => {
                 told_of(fact, "GPUTarget", &["backend", "arch", "warp_size"], capability)
             }
-            Fact::Device => told_of(fact, "DeviceProperties", OF_DEVICE, capability),
+            Fact::Device => {
+                let limited = OF_LIMITS.iter().map(|(name, _)| *name);
+                let known = ["major", "minor", "warp_size", MULTIPROCESSORS].into_iter();
+                let known: Vec<&str> = known.chain(limited).collect();
+                told_of(fact, "DeviceProperties", &known, capability)
+            }
             Fact::Python | Fact::Environment | Fact::Object => return None,
         })
     }
