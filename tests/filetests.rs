@@ -43,7 +43,8 @@ fn verify(_args: &[&str], program: &str) -> String {
 fn run_passes(args: &[&str], program: &str) -> String {
     with_function(program, |mut func| {
         for name in args {
-            let pass = passes::PIPELINE.iter().find(|(known, _)| known == name);
+            let mut known = passes::PIPELINE.iter().chain(passes::FOR_ANALYSES);
+            let pass = known.find(|(known, _)| known == name);
             let Some((_, pass)) = pass else { return format!("no pass `{name}`") };
             pass(&mut func);
             if let Ok(errors) = verified(func.clone()) {

@@ -1,10 +1,13 @@
 //! Analyses: pure functions from IR to side tables, and to findings.
 
+use std::borrow::Cow;
+
 use self::elements::{Elements, MAX_BOXES};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::eval::Lowering;
 use crate::hir::Name;
-use crate::ir::Function;
+use crate::ir::{Function, Opcode};
+use crate::passes;
 use crate::project::Sources;
 use crate::source::FileRange;
 use crate::specialization::{Caller, LaunchSite, Specialization};
@@ -152,7 +155,8 @@ pub fn check(
     capability: u32,
     pause: Pause<'_>,
 ) -> Vec<(Diagnostic, AtLaunch)> {
-    let mut found = check_accesses(func, spec, pause);
+    let func = &*prepared(func);
+    let mut found = accesses_of(func, spec, LAUNCHES_SEARCHED, pause);
     let everywhere =
         check_masks(func, spec, pause).into_iter().chain(check_costs(func, spec, capability));
     found.extend(everywhere.map(|finding| (finding, AtLaunch::default())));
@@ -187,7 +191,17 @@ pub fn check_accesses(
     spec: &Specialization,
     pause: Pause<'_>,
 ) -> Vec<(Diagnostic, AtLaunch)> {
-    accesses_of(func, spec, LAUNCHES_SEARCHED, pause)
+    accesses_of(&prepared(func), spec, LAUNCHES_SEARCHED, pause)
+}
+
+/// The function as analyses look at it.
+fn prepared(func: &Function) -> Cow<'_, Function> {
+    let counts = func.insts.values().any(|inst| inst.opcode == Opcode::While);
+    let mut func = Cow::Borrowed(func);
+    for (_, pass) in passes::FOR_ANALYSES.iter().filter(|_| counts) {
+        pass(func.to_mut());
+    }
+    func
 }
 
 /// As [`check_accesses`], where so many of the launches are searched in depth.
@@ -302,7 +316,7 @@ fn check_lowered(
     let pause = || sources.checkpoint();
     found.extend(match masks {
         true => check(&func, spec, sources.capability(), &pause),
-        false => accesses_of(&func, spec, 0, &pause),
+        false => accesses_of(&prepared(&func), spec, 0, &pause),
     });
     let is_wrong = |(finding, _): &(Diagnostic, AtLaunch)| {
         matches!(finding.code, Code::OutOfBounds | Code::Race | Code::ReadRace)

@@ -1,6 +1,7 @@
 //! Passes over tile IR, one per file, and their order.
 
 mod canonicalize;
+mod count_loops;
 mod cse;
 mod dce;
 mod hints;
@@ -8,6 +9,7 @@ mod licm;
 mod ranges;
 
 pub use canonicalize::canonicalize;
+pub(crate) use count_loops::count_loops;
 pub(crate) use cse::eliminate_common_subexpressions;
 pub use dce::eliminate_dead_code;
 pub(crate) use hints::spread_hints;
@@ -27,6 +29,9 @@ pub const PIPELINE: &[Pass] = &[
     ("cse", eliminate_common_subexpressions),
     ("dce", eliminate_dead_code),
 ];
+
+/// The passes that analyses run before they look at a function, and code generation does not.
+pub const FOR_ANALYSES: &[Pass] = &[("count_loops", count_loops)];
 
 /// Runs the whole pipeline and checks the function after each pass.
 ///

@@ -21,6 +21,9 @@ use crate::specialization::{
 /// Boxes that may be looked at for one access, or one element.
 const FUEL: u32 = 1_000;
 
+/// Seams of an output that are looked at.
+const MAX_SLABS: usize = 24;
+
 /// The finding about new memory in `launch` of `spec`. The hooks of a tuner may write what a tuned kernel
 /// adds to.
 pub(super) fn check(
@@ -54,20 +57,45 @@ fn strides(sizes: &[i128]) -> Vec<i128> {
     strides
 }
 
-/// Elements at the end of each dimension: where it is last, and the others first, in the middle and last.
-fn slabs(sizes: &[i128]) -> Vec<[i128; 3]> {
+/// Positions along a dimension at which what programs store may end or leave something out: the last one
+/// first, and those where blocks of the given `lengths` meet.
+fn seams(size: i128, lengths: &BTreeSet<i128>) -> Vec<i128> {
+    let ends = [size - 1, size / 2, 0, 1, 2, size - 2];
+    let meeting = lengths.iter().flat_map(|length| [length - 1, *length]);
+    let mut seams: Vec<i128> = Vec::new();
+    for position in ends.into_iter().chain(meeting) {
+        if (0..size).contains(&position) && !seams.contains(&position) {
+            seams.push(position);
+        }
+    }
+    seams
+}
+
+/// Elements at the seams of each dimension, the ends of all dimensions first: where the other positions are
+/// the last ones, in the middle, and the first ones.
+fn slabs(sizes: &[i128], lengths: &BTreeSet<i128>) -> Vec<[i128; 3]> {
     let strides = strides(sizes);
-    let at = |along: usize, others: &dyn Fn(i128) -> i128| {
+    let at = |(along, seam): (usize, i128), others: &dyn Fn(i128) -> i128| {
         let positions =
             sizes.iter().enumerate().map(|(dimension, size)| match dimension == along {
-                true => size - 1,
+                true => seam,
                 false => others(*size),
             });
         positions.zip(&strides).map(|(position, stride)| position * stride).sum()
     };
     let long = (0..sizes.len()).filter(|along| sizes[*along] > 1);
-    long.map(|along| [at(along, &|size| size - 1), at(along, &|size| size / 2), at(along, &|_| 0)])
-        .collect()
+    let mut seams: Vec<(usize, usize, i128)> = long
+        .flat_map(|along| {
+            let seams = seams(sizes[along], lengths).into_iter().enumerate();
+            seams.map(move |(rank, seam)| (rank, along, seam))
+        })
+        .collect();
+    seams.sort_unstable();
+    let slab = |(_, along, seam)| {
+        let seam = (along, seam);
+        [at(seam, &|size| size - 1), at(seam, &|size| size / 2), at(seam, &|_| 0)]
+    };
+    seams.into_iter().take(MAX_SLABS).map(slab).collect()
 }
 
 /// Whether two shapes are one, or one of them has two axes and the other one more of the same rows.
@@ -205,10 +233,13 @@ impl<'s> Fresh<'s, '_> {
             return Some(report::finding(func, loc, Code::Uncovered, message));
         }
         let has = report::count(new.elements, "element");
+        let lengths = self.lengths();
         let message = match self.input_like(new) {
             Some(input) => {
                 let last = new.elements - 1;
-                let mut elements = [last, last / 2, 0].into_iter();
+                let sizes = new.shape.as_deref().unwrap_or_default();
+                let seams = slabs(sizes, &lengths).into_iter().flatten();
+                let mut elements = [last, last / 2, 0].into_iter().chain(seams);
                 let element = elements.find(|element| self.is_left(param, new, *element))?;
                 let input = self.elements.param_name(input);
                 format!(
@@ -218,7 +249,7 @@ impl<'s> Fresh<'s, '_> {
             }
             None => {
                 let sizes = new.shape.as_deref().filter(|sizes| self.is_told(sizes))?;
-                let mut slabs = slabs(sizes).into_iter();
+                let mut slabs = slabs(sizes, &lengths).into_iter();
                 let slab = slabs
                     .find(|slab| slab.iter().all(|element| self.is_left(param, new, *element)))?;
                 format!(
@@ -231,7 +262,7 @@ impl<'s> Fresh<'s, '_> {
         };
         let loc = func.insts[store.inst].loc;
         let found = report::finding(func, loc, Code::Uncovered, message);
-        Some(found.with_note("the grid, or the mask, ends before that"))
+        Some(found.with_note("the grid, the mask or a loop leaves it out"))
     }
 
     /// Whether programs come to what stores to the memory of a parameter, and masks keep all lanes of all of
@@ -285,14 +316,27 @@ impl<'s> Fresh<'s, '_> {
             KnownArg::Int(value) => Some(*value),
             _ => None,
         });
+        let extents = self.extents();
+        passed.chain(self.constants().filter(|value| !extents.contains(value))).collect()
+    }
+
+    /// The extents of the kernel's tiles.
+    fn extents(&self) -> BTreeSet<i128> {
         let values = self.func.values.values();
-        let shapes = values.flat_map(|data| data.ty.shape().iter().copied());
-        let extents: BTreeSet<i128> = shapes.map(i128::from).collect();
-        let constants = self.spec.args.values().filter_map(|arg| match arg {
+        values.flat_map(|data| data.ty.shape().iter().map(|extent| i128::from(*extent))).collect()
+    }
+
+    /// The integers that are known at compile time.
+    fn constants(&self) -> impl Iterator<Item = i128> {
+        self.spec.args.values().filter_map(|arg| match arg {
             ArgSpec::Constexpr(ConstArg::Int(value)) => Some(*value),
             _ => None,
-        });
-        passed.chain(constants.filter(|value| !extents.contains(value))).collect()
+        })
+    }
+
+    /// How long what a program stores at once may be.
+    fn lengths(&self) -> BTreeSet<i128> {
+        self.extents().into_iter().chain(self.constants()).collect()
     }
 
     /// How many arguments of this value are among what masks are computed from.

@@ -592,3 +592,21 @@ fn unescape(text: &str) -> Result<String, String> {
     }
     Ok(out)
 }
+
+impl IntPredicate {
+    /// The predicate that says the same of operands that have changed places.
+    pub(crate) fn swapped(self) -> IntPredicate {
+        use IntPredicate::{Eq, Ne, Sge, Sgt, Sle, Slt, Uge, Ugt, Ule, Ult};
+        match self {
+            Eq | Ne => self,
+            Slt => Sgt,
+            Sle => Sge,
+            Sgt => Slt,
+            Sge => Sle,
+            Ult => Ugt,
+            Ule => Uge,
+            Ugt => Ult,
+            Uge => Ule,
+        }
+    }
+}

@@ -71,10 +71,11 @@ impl Mentions {
         names.into_iter().filter_map(|name| self.items.get(name)).flatten().copied().collect()
     }
 
-    /// The names of what the decorators of a function or class change, which may have it then: they register
-    /// it.
-    fn registered_in(&self, item: &Item) -> impl Iterator<Item = Name> {
-        let decorators = decorated_by(item).into_iter();
+    /// The names of what the decorators of the functions and classes of this name change, which may have
+    /// them then: they register them.
+    fn registered(&self, name: &Name) -> impl Iterator<Item = Name> {
+        let items = self.module.items_named(name).map(|index| &self.module.items[index as usize]);
+        let decorators = items.flat_map(decorated_by);
         decorators.filter_map(|name| self.registering.get(name)).flatten().cloned()
     }
 
@@ -84,6 +85,8 @@ impl Mentions {
         if !names.is_empty() {
             names.extend(TABLES.iter().map(|table| Name::from(*table)));
         }
+        let registered: Vec<Name> = names.iter().flat_map(|name| self.registered(name)).collect();
+        names.extend(registered);
         let mut open = self.of_names(&names);
         while let Some(index) = open.pop_first() {
             let item = &self.module.items[index as usize];
@@ -92,9 +95,7 @@ impl Mentions {
                 ItemKind::Assign { .. } | ItemKind::Function(_) | ItemKind::Class(_)
             );
             // What registers a class registers its methods.
-            let around = self.module.items_named(outermost(item));
-            let around = around.map(|index| &self.module.items[index as usize]);
-            let registered: Vec<Name> = around.flat_map(|item| self.registered_in(item)).collect();
+            let registered = self.registered(outermost(item));
             for reaching in reached_by(item).chain(registered).filter(|_| reaches) {
                 if names.insert(reaching.clone()) {
                     open.extend(self.of_names([&reaching]));
