@@ -387,10 +387,18 @@ impl<'f> Elements<'f> {
 
     /// The branches that an operation stands in, the innermost first.
     pub(super) fn branches_around(&self, inst: Inst) -> Vec<Inst> {
+        self.around(inst, Opcode::If)
+    }
+
+    /// The loops over a range that an operation stands in, the innermost first.
+    pub(super) fn loops_around(&self, inst: Inst) -> Vec<Inst> {
+        self.around(inst, Opcode::For)
+    }
+
+    fn around(&self, inst: Inst, opcode: Opcode) -> Vec<Inst> {
         let around = |inst: &Inst| self.owner.get(self.home.get(inst)?).copied();
-        let mut branches: Vec<Inst> = std::iter::successors(around(&inst), around).collect();
-        branches.retain(|inst| self.func.insts[*inst].opcode == Opcode::If);
-        branches
+        let owners = std::iter::successors(around(&inst), around);
+        owners.filter(|inst| self.func.insts[*inst].opcode == opcode).collect()
     }
 
     /// The variable of `of`, if there is one.

@@ -550,7 +550,8 @@ fn is_left_out(
     accesses.iter().filter(|other| is_instead(func, launch, access, other)).any(|other| {
         let reads = |value: &Value| depends_on_memory(func, *value);
         let branches = elements.branches_around(other.inst).into_iter();
-        let asked: Vec<Cond> = branches
+        let loops = elements.loops_around(other.inst);
+        let mut asked: Vec<Cond> = branches
             .map(|branch| func.insts[branch].operand(0))
             .filter(reads)
             .flat_map(|asked| {
@@ -558,6 +559,11 @@ fn is_left_out(
                 [holds, elements.terms.not(holds)]
             })
             .collect();
+        for inst in loops {
+            if func.insts[inst].uses().take(3).any(|bound| reads(&bound)) {
+                asked.push(elements.runs(inst));
+            }
+        }
         let masked = super::flow::mask_of(&func.insts[other.inst]).filter(reads).is_some();
         if asked.is_empty() && !masked {
             return false;

@@ -409,7 +409,10 @@ impl Evaluator<'_> {
     /// True when something else is bound to the same name in the same place, as under `if` and
     /// `else`: which one counts is known at run time only.
     pub(super) fn has_alternatives(&self, at: ItemRef) -> bool {
-        self.bound_alike(at).len() > 1
+        let is_other = |other: &ItemRef| {
+            *other == at || project::resolve_item(self.project, *other) != Resolution::Jit(at)
+        };
+        self.bound_alike(at).iter().filter(|other| is_other(other)).count() > 1
     }
 
     /// The jit function among what is bound to the name of `at`: where Triton is not installed,
@@ -624,7 +627,9 @@ pub(super) fn function_ref(
     let item = project::item(sources, at)?;
     let function = project::function(sources, at)?;
     let decorators = project::decorators(sources, at);
-    let foreign = decorators.iter().any(|decorator| matches!(decorator, Decorator::Other(_)));
+    let is_foreign =
+        |decorator: &Decorator| matches!(decorator, Decorator::Static | Decorator::Other(_));
+    let foreign = decorators.iter().any(is_foreign);
     let role = match role {
         Role::Host if decorators.contains(&Decorator::Builtin) => Role::Builtin,
         Role::Host if foreign => Role::Unknown,

@@ -25,6 +25,8 @@ pub enum Decorator {
     /// `@triton.language.core.builtin`, or a function of the project that marks what it is given
     /// the same way: the function runs while kernels are compiled, and may be given tensors.
     Builtin,
+    /// `@staticmethod`: what a class has is the function itself.
+    Static,
     /// Anything else.
     Other(ExprId),
 }
@@ -37,6 +39,9 @@ pub(super) enum Effect {
     /// A function that runs at compile time.
     ConstexprFunction,
 }
+
+/// What Python calls a method that takes no instance.
+const STATIC: &str = "staticmethod";
 
 /// The decorators of the function or class `at`, outermost first.
 pub fn decorators(sources: &dyn Sources, at: ItemRef) -> Vec<Decorator> {
@@ -65,6 +70,7 @@ fn classify(sources: &dyn Sources, scope: Scope<'_>, body: &Body, id: ExprId) ->
     let path = match resolve_expr(sources, scope, body, callee(body, id)) {
         Resolution::Triton(path) => path,
         Resolution::Function(at) if marks_builtins(sources, at) => return Decorator::Builtin,
+        Resolution::Undefined if body.exprs[id].is_name(STATIC) => return Decorator::Static,
         _ => return Decorator::Other(id),
     };
     match &*path {

@@ -85,6 +85,7 @@ mod statics;
 mod tensor;
 #[cfg(test)]
 mod tests;
+mod untold;
 pub(super) mod value;
 mod versions;
 mod views;

@@ -35,6 +35,10 @@ pub(super) fn made_by(path: &[&str], args: &Args<'_>) -> Option<Value> {
             }
             _ => None,
         },
+        [name @ ("ravel" | "reshape" | "transpose")] => match args.0.split_first()? {
+            ((None, Value::Array(array)), rest) => Some(method(array, name, &Args(rest))),
+            _ => None,
+        },
         [name] => counted(name, args).or_else(|| constructed(name, args)),
         _ => None,
     }
@@ -111,12 +115,16 @@ fn drawn(name: &str, args: &Args<'_>) -> Option<Value> {
         "random" | "random_sample" | "ranf" | "standard_normal" => size(0)?,
         "normal" | "uniform" => size(2)?,
         "randint" | "integers" => size(2)?,
+        "choice" if matches!(positional.first(), Some(Value::Int(_))) => size(1)?,
         "permutation" => sizes(&positional[..positional.len().min(1)])
             .filter(|_| matches!(positional.first(), Some(Value::Int(_)))),
         _ => return None,
     };
-    let default =
-        if matches!(name, "randint" | "integers" | "permutation") { "i64" } else { FLOAT };
+    let default = if matches!(name, "choice" | "randint" | "integers" | "permutation") {
+        "i64"
+    } else {
+        FLOAT
+    };
     Some(array(dtype(args.keyword("dtype"), Some(default)), shape, Contents::Unknown))
 }
 
@@ -209,6 +217,24 @@ pub(super) fn element(array: &Tensor, index: &[Value]) -> Option<Value> {
         Some(number) => number,
         None => self::array(array.dtype.clone(), Some(data.shape()), data.row_major()),
     })
+}
+
+/// `array[index]` by slices and arrays: its type and sizes, while what it holds is not followed.
+pub(super) fn part(array: &Tensor, index: &Value) -> Option<Value> {
+    let in_torch = |value: &Value| match value {
+        Value::Array(array) => Value::Tensor(as_tensor(array)),
+        value => value.clone(),
+    };
+    let index = match index {
+        Value::Tuple(items) => Value::Tuple(items.iter().map(in_torch).collect()),
+        index => in_torch(index),
+    };
+    match operators::subscript(&Value::Tensor(as_tensor(array)), &index) {
+        Value::Tensor(Tensor { dtype, shape: Some(shape), .. }) if !shape.is_empty() => {
+            Some(self::array(dtype, Some(shape), Contents::Unknown))
+        }
+        _ => None,
+    }
 }
 
 /// The tensor of what an array holds: the same memory, or a copy.

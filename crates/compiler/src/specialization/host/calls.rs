@@ -303,7 +303,10 @@ impl Host<'_> {
                     {
                         self.written_to(out, &path, &values)
                     }
-                    _ => external_call(&path, &args, self.sources.capability()),
+                    _ => match self.untold(&path, &args) {
+                        Some(untold) => untold,
+                        None => external_call(&path, &args, self.sources.capability()),
+                    },
                 };
                 let result = self.exactly_called(&path, &args, result);
                 let result = data::noted(result, data::by_torch(&path, &args, self.ties()));

@@ -374,6 +374,12 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
             }
             _ => Value::Unknown,
         },
+        ["torch", "view_as_complex"] => match args.get(0, "input") {
+            Some(Value::Tensor(tensor)) => {
+                views::complex_numbers(tensor).map_or(Value::Unknown, Value::Tensor)
+            }
+            _ => Value::Unknown,
+        },
         ["torch", "cholesky_solve"] => {
             let made = args.of_tensor().and_then(|(right, _)| algebra::like_right_side(right));
             made.map_or(Value::Unknown, |made| devices::made(args, made))

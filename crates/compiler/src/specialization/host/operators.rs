@@ -414,6 +414,7 @@ pub(super) fn subscript(value: &Value, index: &Value) -> Value {
         {
             arrays::element(array, index).unwrap_or(Value::Unknown)
         }
+        (Value::Array(array), index) => arrays::part(array, index).unwrap_or(Value::Unknown),
         (Value::Dict(entries), key) => {
             let found = entries.iter().rev().find(|(known, _)| is_same_key(known, key));
             found.map_or(Value::Unknown, |(_, value)| value.clone())

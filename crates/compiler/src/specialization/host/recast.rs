@@ -36,6 +36,9 @@ impl Host<'_> {
                 Value::List(parameters.into_iter().map(listed).collect())
             });
         }
+        if let Some(modules) = self.modules_in(object, name).filter(|_| args.is_empty()) {
+            return Value::List(modules);
+        }
         match asked_for(name, &Args(args)) {
             Some(dtype) => self.recast(object, &dtype, &mut Vec::new()),
             None if keeps_module(name, args) => {}
@@ -69,6 +72,60 @@ impl Host<'_> {
         }
         found.sort_by_key(|(_, value)| value.allocations().into_iter().min());
         Some(found)
+    }
+
+    /// What a method of a module goes over: the modules that it holds, or all within it and itself; `None` for
+    /// other methods, and where something that it holds is not known.
+    fn modules_in(&self, object: usize, method: &str) -> Option<Vec<Value>> {
+        let mut held = Vec::new();
+        match method {
+            "children" | "named_children" => {
+                for (name, child) in self.held_modules(object)? {
+                    held.push((name.to_string(), child));
+                }
+            }
+            "modules" | "named_modules" => self.add_modules((String::new(), object), &mut held)?,
+            _ => return None,
+        }
+        let listed = |(name, module): (String, usize)| match method.starts_with("named") {
+            true => Value::Tuple(vec![Value::Str(name.into()), Value::Object(module)]),
+            false => Value::Object(module),
+        };
+        Some(held.into_iter().map(listed).collect())
+    }
+
+    /// The modules that a module holds itself, in the order in which they were made, each once.
+    fn held_modules(&self, object: usize) -> Option<Vec<(Name, usize)>> {
+        let mut found: Vec<(Name, usize)> = Vec::new();
+        for (name, held) in self.objects.get(&object)? {
+            match held {
+                Value::Unknown | Value::Collection | Value::OneOf(_) => return None,
+                Value::Object(inner) if self.is_torch_object(*inner) => {
+                    found.push((name.clone(), *inner));
+                }
+                _ => {}
+            }
+        }
+        found.sort_by_key(|(_, module)| *module);
+        found.dedup_by_key(|(_, module)| *module);
+        Some(found)
+    }
+
+    /// Adds a module and all within it, each once, the outer ones first.
+    fn add_modules(
+        &self,
+        (path, object): (String, usize),
+        found: &mut Vec<(String, usize)>,
+    ) -> Option<()> {
+        if found.iter().any(|(_, known)| *known == object) {
+            return Some(());
+        }
+        found.push((path.clone(), object));
+        for (name, child) in self.held_modules(object)? {
+            let path = if path.is_empty() { name.to_string() } else { format!("{path}.{name}") };
+            self.add_modules((path, child), found)?;
+        }
+        Some(())
     }
 
     /// Gives the floats of a module, and of those that it holds, another type.

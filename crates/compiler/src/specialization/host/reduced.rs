@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::arguments::Args;
 use super::dtype::{float_of, is_complex, is_float, promoted};
-use super::operators::position;
+use super::operators::{position, truth};
 use super::value::{Tensor, Value};
 use super::{elementwise, numbers, order, sizes, views};
 use crate::specialization::TupleNames;
@@ -146,6 +146,13 @@ fn counted(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Value> {
             Value::Tensor(Tensor { dtype: Some("i64".into()), shape, ..Tensor::default() }.copied())
         }
         "bincount" => Value::tensor(None),
+        "_convert_indices_from_coo_to_csr" => {
+            let rows = args.get(0, "size").and_then(known);
+            let shape = rows.map(|rows| vec![Value::Int(Some(rows + 1))]);
+            let is_short = args.keyword("out_int32").map_or(Some(false), truth);
+            let dtype = is_short.map(|short| if short { "i32" } else { "i64" }.into());
+            Value::Tensor(Tensor { dtype, shape, ..Tensor::default() }.copied())
+        }
         "histc" => {
             let bins = args.get(0, "bins").cloned().unwrap_or(Value::Int(Some(100)));
             let shape = matches!(bins, Value::Int(_)).then(|| vec![bins]);

@@ -242,6 +242,30 @@ pub(super) fn real_parts(tensor: &Tensor) -> Option<Tensor> {
     Some(Tensor { dtype: Some(part.into()), shape, strides, storage, ..*tensor })
 }
 
+/// The complex numbers whose real and imaginary parts stand side by side in the memory of a tensor.
+pub(super) fn complex_numbers(tensor: &Tensor) -> Option<Tensor> {
+    let dtype = match tensor.dtype.as_deref()? {
+        "fp32" => "complex64",
+        "fp64" => "complex128",
+        _ => return None,
+    };
+    let (last, shape) = tensor.shape.as_ref()?.split_last()?;
+    let is_dense = is_contiguous(tensor) == Some(true) && *last == Value::Int(Some(2));
+    let storage = tensor.storage.as_ref().map(|storage| {
+        Box::new(Storage {
+            elements: storage.elements / 2,
+            before: storage.before / 2,
+            contents: match storage.contents {
+                Contents::Uninitialized => Contents::Uninitialized,
+                _ => Contents::Unknown,
+            },
+            ..Storage::clone(storage)
+        })
+    });
+    let of_parts = Tensor { dtype: Some(dtype.into()), strides: None, storage, ..tensor.clone() };
+    is_dense.then(|| Tensor { shape: Some(shape.to_vec()), ..of_parts })
+}
+
 /// The real or the imaginary part of each number, in the memory of a tensor; of numbers that are not
 /// complex, the real part is all.
 pub(super) fn part_of_numbers(tensor: &Tensor, imaginary: bool) -> Option<Tensor> {

@@ -180,15 +180,17 @@ impl Host<'_> {
 /// Whether a decorator takes no exceptions.
 fn is_transparent(found: &Resolution) -> bool {
     match found {
-        Resolution::External(path) => {
-            path.first().is_some_and(|package| TRANSPARENT.contains(&&**package))
-        }
+        Resolution::External(path) => TRANSPARENT.iter().any(|transparent| {
+            let begins = path.iter().zip(*transparent).all(|(part, name)| **part == **name);
+            begins && path.len() >= transparent.len()
+        }),
         found => matches!(found, Resolution::Undefined),
     }
 }
 
-/// Packages whose decorators take no exceptions.
-const TRANSPARENT: &[&str] = &["abc", "functools", "torch", "typing"];
+/// Where decorators come from that take no exceptions.
+const TRANSPARENT: &[&[&str]] =
+    &[&["abc"], &["functools"], &["pytest", "mark"], &["torch"], &["typing"]];
 
 /// Whether a decorator may hand on other arguments to a function than it gets.
 fn is_wrapper_of(found: &Resolution) -> bool {

@@ -2,7 +2,11 @@
 
 use rustc_hash::FxHashMap;
 
+use super::expressions::{argument, called_name};
 use crate::hir::{Body, Expr, ExprId, Stmt, StmtId};
+
+/// Functions of the language that compute with a seed.
+const DRAWING: &[&str] = &["rand", "rand4x", "randint", "randint4x", "randn", "randn4x"];
 
 /// What is evaluated whichever way the conditions of a body go.
 pub(super) struct Paths<'a>(pub(super) &'a Body);
@@ -64,6 +68,12 @@ impl<'a> Paths<'a> {
                 if let Expr::Binary { lhs, rhs, .. } = expr {
                     self.operand(*lhs, names);
                     self.operand(*rhs, names);
+                }
+                if let Expr::Call { callee, args } = expr
+                    && called_name(self.0, *callee).is_some_and(|name| DRAWING.contains(&name))
+                    && let Some(seed) = argument(args, 0, "seed")
+                {
+                    self.operand(seed, names);
                 }
                 expr.for_each_child(|child| self.expression(child, names));
             }

@@ -125,6 +125,10 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>, ties: Ties) 
             let least = args.get(1, "minlength").map_or(Some(0), super::known)?;
             counted(&data()?.positions()?, usize::try_from(least).ok()?)?.into()
         }
+        "_convert_indices_from_coo_to_csr" => {
+            let rows = usize::try_from(super::known(args.get(0, "size")?)?).ok()?;
+            starts(&data()?.positions()?, rows, flag(args.keyword("out_int32")))?.into()
+        }
         _ => return None,
     })
 }
@@ -239,6 +243,18 @@ fn unique(data: &Data, args: &Args<'_>) -> Option<Made> {
         1 => made.remove(0).into(),
         _ => Made::Tuple(made),
     })
+}
+
+/// Where each of so many rows begins among elements whose rows are in order, and where the last one ends.
+fn starts(of_rows: &[i128], rows: usize, is_short: Option<bool>) -> Option<Data> {
+    let counts = counted(of_rows, rows)?;
+    let ends = counts.numbers.iter().scan(0.0, |end, count| {
+        *end += count;
+        Some(*end)
+    });
+    let starts: Vec<f64> = [0.0].into_iter().chain(ends).collect();
+    let dtype = if is_short? { "i32" } else { "i64" };
+    (starts.len() == rows + 1).then(|| Data::row(dtype, starts))
 }
 
 /// How often each number from 0 on is there.

@@ -29,7 +29,7 @@ impl Draws {
     }
 
     /// Any of `lo..=hi`.
-    fn integer(&mut self, lo: i128, hi: i128) -> i128 {
+    pub(in crate::specialization::host) fn integer(&mut self, lo: i128, hi: i128) -> i128 {
         lo + i128::from(self.bits()).rem_euclid(hi - lo + 1)
     }
 
