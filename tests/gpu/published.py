@@ -8,8 +8,8 @@ wheels `liger-kernel`, `fla-core` and `flag_gems` (whose generated kernels are k
 operation runs forward and backward on random inputs in a process of its own, and shadow.py repeats each
 of its launches with Tile's code. Inputs of fla's operations have the shapes that their docstrings give,
 those of liger's are listed in LIGER and those of flag_gems in gems.py; `--large` makes them long enough to
-keep a GPU busy, but for liger's. Of the files below `--programs`, each that launches kernels is run as a program,
-as those of TritonBench are, which end with tests of their own. With
+keep a GPU busy, but for liger's. Below `--programs` each `main.py` is run as a program, with what lies beside
+it, and elsewhere each file that launches kernels, as those of TritonBench, which end with tests of their own. With
 `--rounds`, both are timed in turns. Ends with how many launches gave the same; exits with 1 when one did
 not or was not compiled.
 """
@@ -108,7 +108,7 @@ def backward(outputs):
 def tensor(*shape, dtype=None, scale=1.0):
     import torch
 
-    return (torch.randn(*shape, device="cuda") * scale).to(dtype or torch.float32).requires_grad_()
+    return (torch.randn(shape, device="cuda") * scale).to(dtype or torch.float32).requires_grad_()
 
 
 def labels(rows, classes):
@@ -197,6 +197,8 @@ def work(options):
             case "gems", group:
                 gems.run(group, dtype, options.large)
             case _:
+                sys.path.insert(0, str(Path(name).parent))
+                sys.argv = [name]
                 runpy.run_path(name, run_name="__main__")
         torch.cuda.synchronize()
     except Exception as error:
@@ -227,9 +229,11 @@ def operations(packages):
 
 
 def programs(folder):
-    """Files that launch kernels."""
+    """Files that are programs: each `main.py`, and those that launch kernels where none is beside or above them."""
     files = sorted(folder.rglob("*.py")) if folder else []
-    return [file for file in files if "triton.jit" in file.read_text(errors="ignore")]
+    whole = {file.parent for file in files if file.name == "main.py"}
+    alone = [file for file in files if whole.isdisjoint(file.parents) and "triton.jit" in file.read_text(errors="ignore")]
+    return sorted(folder / "main.py" for folder in whole) + alone
 
 
 def report(made):

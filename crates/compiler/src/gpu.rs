@@ -25,15 +25,16 @@
 //! | [`bulk_store`] | has the bulk copy engine write runs of memory |
 //! | [`barrier`] | makes threads wait where they meet in shared buffers |
 //!
-//! Beside them, [`shared`] plans where buffers and exchanges lie in shared memory, [`exchange`] says
-//! what carries an axis in a layout, [`pressure`] how many registers tiles take, and [`limits`] what a
-//! multiprocessor of each architecture has.
+//! Beside them, [`beside`] lays out tiles that follow no anchor, [`shared`] plans where buffers and exchanges lie
+//! in shared memory, [`exchange`] says what carries an axis in a layout, [`pressure`] how many registers tiles
+//! take, and [`limits`] what a multiprocessor of each architecture has.
 
 pub mod accumulate;
 pub mod anew;
 pub mod arch;
 mod assign;
 mod barrier;
+mod beside;
 pub mod bulk;
 mod bulk_store;
 pub mod coalesce;

@@ -4,15 +4,15 @@
 //! *home*, the layout in which it is computed. Values that follow from an anchor live where it
 //! lives. Values that any thread can compute by itself (constants, ranges, addresses) have no home
 //! unless a user asks for one: they are computed wherever they are needed, as often as needed.
-//! Loop-carried values live where the loop's body computes them, which what they start from follows;
-//! they settle by repetition. Cost: a few linear sweeps.
+//! Loop-carried values live where the loop's body computes them, which what they start from follows, else
+//! [`beside`] vectors that they meet; they settle by repetition. Cost: a few linear sweeps.
 
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
 
 use super::coalesce::{Anchors, default_layout};
 use super::exchange::{self, Level};
-use super::{GpuTarget, LANES, LowerError, product, propagate};
+use super::{GpuTarget, LANES, LowerError, beside, product, propagate};
 use crate::ir::{Attrs, Function, Inst, InstData, Opcode, Region, Value};
 use crate::layout::LinearLayout;
 
@@ -253,6 +253,9 @@ impl Assigner<'_> {
         if home.is_none() && self.settle {
             let asked = alike.iter().chain([&value]);
             home = asked.filter_map(|&value| self.layouts.demand[value].clone()).next();
+            if home.is_none() {
+                home = beside::layout(self.func, &self.layouts.home, value, sources)?;
+            }
             if home.is_none() {
                 home = Some(default_layout(self.func, self.func.ty(value).shape())?);
             }
