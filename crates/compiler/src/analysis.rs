@@ -29,6 +29,7 @@ mod grid;
 mod identity;
 mod launches;
 mod led;
+mod lost;
 mod masks;
 mod misuse;
 mod narrow;
@@ -224,6 +225,7 @@ fn accesses_of(
             let untouched = untouched::check(func, launches, &mut elements, &accesses, pause);
             here.extend(untouched.or_else(|| untouched::check_led(func, launches, boxes, pause)));
             here.extend(narrow::check(func, launch, &mut elements, &accesses));
+            here.extend(lost::check(func, launch, &accesses));
             let races = race::check(func, launch, &mut elements, &accesses);
             here.extend(races.into_iter().map(Finding::from));
             if here.iter().all(|found| found.diagnostic.code != Code::Uncovered) {

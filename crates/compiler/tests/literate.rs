@@ -46,6 +46,7 @@ const CONSTRUCTS: &[(&str, &[&str])] = &[
     ("launch/extra-argument", &["k[("]),
     ("launch/grid", &["k[("]),
     ("launch/lossy-store", &["tl.store("]),
+    ("launch/lost-result", &[".float()", ".to(", ".long()", ".double()", ".half()"]),
     ("launch/missing-argument", &["k[("]),
     ("launch/num-warps", &["num_warps"]),
     ("launch/option", &["num_stages=", "num_warps="]),

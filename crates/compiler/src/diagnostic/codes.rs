@@ -239,6 +239,8 @@ codes! {
         include_str!("explain/launch-argument-type.md");
     LossyStore = "launch/lossy-store", Warning, "a store to elements that cannot hold the number",
         include_str!("explain/launch-lossy-store.md");
+    LostResult = "launch/lost-result", Warning, "a result that is stored to a copy which nothing holds",
+        include_str!("explain/launch-lost-result.md");
     OutOfBounds = "bounds/out-of-bounds", Error, "an access outside of its buffer",
         include_str!("explain/bounds-out-of-bounds.md");
     IndexOverflow = "bounds/overflow", Error, "an offset that overflows its integer type",

@@ -8,7 +8,7 @@ use super::host::misuse::Misuse;
 use super::host::value::{Callable, Storage, Tensor, Value};
 use super::host::{self, Host, Making, ObservedLaunch, REST, elements, is_complex};
 use super::{ArgSpec, Origin, Specialization};
-use crate::hir::{ArgKind, Expr, Item, Launch, Literal, Name, Param, ParamKind};
+use crate::hir::{ArgKind, Expr, ExprId, Item, Launch, Literal, Module, Name, Param, ParamKind};
 use crate::ir::{MAX_GRID, no_power_of_two};
 use crate::project::{
     Decorator, ItemRef, Kernel, Resolution, Scope, Sources, is_wrapped_by_call, item, launch_scope,
@@ -180,6 +180,9 @@ pub struct KnownBuffer {
     pub contents: Contents,
     /// Whether several elements of the tensor are one in memory, as those of an expanded tensor are.
     pub is_expanded: bool,
+    /// Where the launch gives the result of a conversion to another type, which nothing else holds: the
+    /// position of the parameter that gets it.
+    pub converted: Option<usize>,
 }
 
 impl KnownBuffer {
@@ -287,6 +290,31 @@ impl LaunchSite {
         index: usize,
     ) -> Option<FileRange> {
         let module = sources.module(self.file)?;
+        let (launch, value) = self.argument(&module, name, index)?;
+        Some(FileRange { file: self.file, range: launch.map.exprs[value] })
+    }
+
+    /// Whether it gives a parameter what a method makes there of a tensor that has a name.
+    fn gives_what_a_method_makes(self, sources: &dyn Sources, name: &str, index: usize) -> bool {
+        let module = sources.module(self.file);
+        let argument = module.as_ref().and_then(|module| self.argument(module, name, index));
+        let receiver = argument.and_then(|(launch, value)| {
+            let Expr::Call { callee, .. } = &launch.body.exprs[value] else { return None };
+            match &launch.body.exprs[*callee] {
+                Expr::Attribute { value, .. } => Some(&launch.body.exprs[*value]),
+                _ => None,
+            }
+        });
+        matches!(receiver, Some(Expr::Name(_) | Expr::Attribute { .. }))
+    }
+
+    /// What it gives the parameter of a name and position.
+    fn argument<'m>(
+        self,
+        module: &'m Module,
+        name: &str,
+        index: usize,
+    ) -> Option<(&'m Launch, ExprId)> {
         let launch = module.launches.get(self.index as usize)?;
         let starred = launch.args.iter().any(|arg| arg.kind == ArgKind::Star);
         let mut args = launch.args.iter().enumerate();
@@ -295,7 +323,7 @@ impl LaunchSite {
             ArgKind::Keyword(keyword) => **keyword == *name,
             ArgKind::Star | ArgKind::DoubleStar => false,
         })?;
-        Some(FileRange { file: self.file, range: launch.map.exprs[arg.value] })
+        Some((launch, arg.value))
     }
 
     /// Where it stands now: the kernel's name and the grid.
@@ -412,8 +440,21 @@ pub(super) fn known_launch<'a>(
         grid => grid.clone(),
     };
     let mut known = Vec::new();
+    let params = &binding.kernel.function.params;
+    let converted = |name: &Name, value: &Value| {
+        let index = params.iter().position(|param| param.name == *name)?;
+        let is_made_there =
+            || site.is_some_and(|site| site.gives_what_a_method_makes(sources, name, index));
+        (is_converted(value) && is_made_there()).then_some(index)
+    };
     for (name, spec, value) in args {
         note_arg(name, spec, &value, &mut known);
+        match known.last_mut() {
+            Some((last, KnownArg::Buffer(buffer))) if last == name => {
+                buffer.converted = converted(name, &value);
+            }
+            _ => {}
+        }
     }
     let holds = |caller: &Caller| site.is_some_and(|site| caller.holds(sources, site));
     KnownLaunch {
@@ -681,6 +722,14 @@ fn note_descriptor(
     }
 }
 
+/// Whether a conversion has made a tensor.
+fn is_converted(value: &Value) -> bool {
+    match value {
+        Value::Tensor(tensor) => tensor.storage.as_ref().is_some_and(|it| it.is_converted),
+        _ => false,
+    }
+}
+
 /// The buffer behind a tensor whose elements are of the parameter's type.
 fn buffer(signature: &str, tensor: &Tensor) -> Option<KnownBuffer> {
     let element = signature.strip_prefix('*')?.trim_start_matches('k');
@@ -688,7 +737,8 @@ fn buffer(signature: &str, tensor: &Tensor) -> Option<KnownBuffer> {
     let fills = |shape: &Vec<i128>| before == 0 && shape.iter().product::<i128>() == elements;
     let shape = whole(tensor).filter(fills);
     let is_expanded = host::is_expanded(tensor);
-    let buffer = KnownBuffer { id, elements, before, shape, contents, is_expanded };
+    let buffer =
+        KnownBuffer { id, elements, before, shape, contents, is_expanded, converted: None };
     (tensor.dtype.as_deref() == Some(element)).then_some(buffer)
 }
 

@@ -13,7 +13,7 @@ use super::scenario::scenario_reduction;
 use super::tensor;
 use super::value::{Callable, Tensor, Value};
 use super::{
-    Changed, Frame, Host, Maker, arrays, collections, data, drawn, launch, made, operators,
+    Changed, Frame, Host, Maker, arrays, collections, data, drawn, launch, made, operators, past,
     rebound, sets, views,
 };
 use crate::builtins::TORCH;
@@ -408,7 +408,8 @@ impl Host<'_> {
                 self.object_method(object, &attr, &args)
             }
             (_, Some(receiver), Some((value, attr))) => {
-                self.method_call(frame, &receiver, value, &attr, &args)
+                let made = self.method_call(frame, &receiver, value, &attr, &args);
+                past::note_conversion(&receiver, &attr, made)
             }
             _ => Value::Unknown,
         }

@@ -175,7 +175,8 @@ const MAKING: &[&str] = &[
 ];
 
 /// Methods whose results are in such memory where they are of another type.
-const CASTING: &[&str] = &["bool", "double", "float", "half", "int", "long", "short", "to", "type"];
+pub(super) const CASTING: &[&str] =
+    &["bool", "double", "float", "half", "int", "long", "short", "to", "type"];
 
 impl Maker {
     fn makes_new(&self) -> bool {
@@ -325,4 +326,16 @@ impl Host<'_> {
         self.past.push(Step::Made(Arc::clone(&making)), &making.args, &allocations);
         result
     }
+}
+
+/// `made` by a method of `receiver`, with a note of whether that is a copy of other elements.
+pub(super) fn note_conversion(receiver: &Value, method: &str, made: Value) -> Value {
+    let (Value::Tensor(of), Value::Tensor(mut made)) = (receiver, made.clone()) else {
+        return made;
+    };
+    let is_other = of.dtype.is_some() && made.dtype.is_some() && of.dtype != made.dtype;
+    if let Some(storage) = made.storage.as_mut().filter(|_| is_other && CASTING.contains(&method)) {
+        storage.is_converted = true;
+    }
+    Value::Tensor(made)
 }

@@ -27,7 +27,7 @@ use crate::project::Resolution;
 const MAX_KNOWN_ROWS: i128 = 256;
 
 /// Another tensor is gone over where it has so many rows at most.
-const MAX_ROWS: i128 = 8;
+const MAX_ROWS: i128 = 64;
 
 impl<'a> Args<'a> {
     /// `dtype=`, or `default`; `None` when it is given and not known.

@@ -133,6 +133,8 @@ pub(in crate::specialization) struct Storage {
     pub(in crate::specialization) before: i128,
     /// What it holds from that element on.
     pub(in crate::specialization) contents: Contents,
+    /// Whether a conversion to another type has made it.
+    pub(in crate::specialization) is_converted: bool,
 }
 
 impl Tensor {

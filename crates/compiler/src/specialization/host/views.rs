@@ -876,6 +876,7 @@ fn join_storage(a: Option<&Storage>, b: Option<&Storage>) -> Option<Storage> {
         part_of,
         output: a.output.filter(|output| Some(*output) == b.output),
         made_of: a.made_of.filter(|output| Some(*output) == b.made_of),
+        is_converted: a.is_converted && b.is_converted,
         drawn: a.drawn.filter(|drawn| id.is_some() && Some(*drawn) == b.drawn),
         elements: a.elements,
         before: a.before,
