@@ -89,6 +89,7 @@ fn changes() -> Vec<Change> {
         }),
     ];
     changes.extend(passes::PIPELINE);
+    changes.extend(passes::FOR_ANALYSES);
     changes
 }
 

@@ -672,21 +672,35 @@ impl Generator<'_> {
     }
 
     fn while_loop(&mut self) {
+        use IntPredicate::{Sge, Sgt, Sle, Slt};
         let mut types = vec![Type::scalar(Scalar::I32)];
         types.extend(self.types(2));
-        let mut inits = vec![self.builder.int(Scalar::I32, 0)];
+        let (falls, includes) = (self.random.once_in(2), self.random.once_in(2));
+        let (first, last) =
+            if falls { (self.random.below(4), 0) } else { (0, self.random.below(4)) };
+        let [first, last] = [first as i128, last as i128];
+        let step = 1 + self.random.below(2) as i128;
+        let mut inits = vec![self.builder.int(Scalar::I32, first)];
         inits.extend(types[1..].iter().map(|ty| self.value(ty)).collect::<Vec<_>>());
-        let end = self.random.below(4) as i128;
+        let (predicate, turned) = match (falls, includes) {
+            (false, false) => (Slt, Sgt),
+            (false, true) => (Sle, Sge),
+            (true, false) => (Sgt, Slt),
+            (true, true) => (Sge, Sle),
+        };
+        let is_turned = self.random.once_in(2);
         let before = self.region(&types, false, Opcode::Condition, |generator, args| {
             generator.steps(1);
-            let end = generator.builder.int(Scalar::I32, end);
-            let predicate = IntCompare { predicate: IntPredicate::Slt };
-            let more = generator.builder.emit(Opcode::Cmp, &[args[0], end], predicate);
+            let end = generator.builder.int(Scalar::I32, last);
+            let (operands, predicate) =
+                if is_turned { ([end, args[0]], turned) } else { ([args[0], end], predicate) };
+            let more = generator.builder.emit(Opcode::Cmp, &operands, IntCompare { predicate });
             [more].into_iter().chain(args.iter().copied()).collect()
         });
         let after = self.region(&types, false, Opcode::Yield, |generator, args| {
-            let one = generator.builder.int(Scalar::I32, 1);
-            let next = generator.builder.emit(Opcode::Add, &[args[0], one], Attrs::None);
+            let step = generator.builder.int(Scalar::I32, step);
+            let opcode = if falls { Opcode::Sub } else { Opcode::Add };
+            let next = generator.builder.emit(opcode, &[args[0], step], Attrs::None);
             let others = generator.body(&types[1..]);
             [next].into_iter().chain(others).collect()
         });
