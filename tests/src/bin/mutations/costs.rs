@@ -181,6 +181,7 @@ fn launch(func: &Function, (aligned, plain): (i128, i128)) -> KnownLaunch {
                 shape: None,
                 contents: Contents::Unknown,
                 is_expanded: false,
+                converted: None,
             }),
             "u1" | "i1" => KnownArg::Int(1),
             _ => KnownArg::Int(number),

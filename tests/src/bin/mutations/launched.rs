@@ -287,6 +287,7 @@ impl Working {
                         shape,
                         contents,
                         is_expanded: false,
+                        converted: None,
                     })
                 }
             };

@@ -7,8 +7,8 @@ use super::arguments::Args;
 use super::value::{Storage, Tensor, Value};
 use super::views::{elements, is_contiguous, strides, unknown_strides};
 use super::{Frame, Host, fits};
-use crate::hir::{BinaryOp, Function, Name};
-use crate::project::{ItemRef, function, item};
+use crate::hir::{BinaryOp, Function, Name, Param, ParamKind};
+use crate::project::{self, ItemRef, function, item};
 use crate::source::FileId;
 use crate::specialization::contents::Contents;
 
@@ -236,7 +236,12 @@ impl Host<'_> {
         if !is_backward || self.method(file, class, "setup_context").is_some() {
             return None;
         }
-        self.method(file, class, "forward")?;
+        let forward = self.method(file, class, "forward")?;
+        // What takes any number of arguments saves what nobody knows.
+        let takes_any = |param: &Param| param.kind == ParamKind::VarArgs;
+        if project::function(self.sources, forward)?.params.iter().any(takes_any) {
+            return None;
+        }
         let context = self.object();
         let met = self.launches.len();
         let output = self.forward((file, class, None), &context, &[]);
