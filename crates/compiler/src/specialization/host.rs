@@ -82,6 +82,7 @@ mod sparse;
 mod special;
 mod states;
 mod statics;
+mod submodules;
 mod tensor;
 #[cfg(test)]
 mod tests;

@@ -329,13 +329,13 @@ impl Host<'_> {
 }
 
 /// `made` by a method of `receiver`, with a note of whether that is a copy of other elements.
-pub(super) fn note_conversion(receiver: &Value, method: &str, made: Value) -> Value {
-    let (Value::Tensor(of), Value::Tensor(mut made)) = (receiver, made.clone()) else {
-        return made;
-    };
-    let is_other = of.dtype.is_some() && made.dtype.is_some() && of.dtype != made.dtype;
-    if let Some(storage) = made.storage.as_mut().filter(|_| is_other && CASTING.contains(&method)) {
+pub(super) fn note_conversion(receiver: &Value, method: &str, mut made: Value) -> Value {
+    if let (Value::Tensor(of), Value::Tensor(copy)) = (receiver, &mut made)
+        && CASTING.contains(&method)
+        && of.dtype.as_ref().zip(copy.dtype.as_ref()).is_some_and(|(from, to)| from != to)
+        && let Some(storage) = &mut copy.storage
+    {
         storage.is_converted = true;
     }
-    Value::Tensor(made)
+    made
 }

@@ -26,18 +26,8 @@ impl Host<'_> {
         name: &str,
         args: &[(Option<Name>, Value)],
     ) -> Value {
-        if matches!(name, "named_parameters" | "parameters") && args.is_empty() {
-            let listed = |(own, parameter): (String, Value)| match name {
-                "parameters" => parameter,
-                _ => Value::Tuple(vec![Value::Str(own.into()), parameter]),
-            };
-            let parameters = self.parameters_of(object, &mut Vec::new());
-            return parameters.map_or(Value::Unknown, |parameters| {
-                Value::List(parameters.into_iter().map(listed).collect())
-            });
-        }
-        if let Some(modules) = self.modules_in(object, name).filter(|_| args.is_empty()) {
-            return Value::List(modules);
+        if let Some(within) = self.within_module(object, name).filter(|_| args.is_empty()) {
+            return within;
         }
         match asked_for(name, &Args(args)) {
             Some(dtype) => self.recast(object, &dtype, &mut Vec::new()),
@@ -45,87 +35,6 @@ impl Host<'_> {
             None => return Value::Unknown,
         }
         Value::Object(object)
-    }
-
-    /// The parameters of a module and of those that it holds, with their names, in the order in which they were made; `None`
-    /// where something that it holds is not known.
-    fn parameters_of(&self, object: usize, seen: &mut Vec<usize>) -> Option<Vec<(String, Value)>> {
-        let mut found: Vec<(String, Value)> = Vec::new();
-        if seen.contains(&object) {
-            return Some(found);
-        }
-        seen.push(object);
-        for (name, held) in self.objects.get(&object)? {
-            match held {
-                Value::Unknown | Value::Collection | Value::OneOf(_) => return None,
-                Value::Object(inner) if self.is_torch_object(*inner) => {
-                    let inner = self.parameters_of(*inner, seen)?.into_iter();
-                    found.extend(inner.map(|(inner, value)| (format!("{name}.{inner}"), value)));
-                }
-                Value::Tensor(tensor) => {
-                    let is_parameter =
-                        tensor.memory().is_some_and(|id| self.parameters.contains(&id));
-                    found.extend(is_parameter.then(|| (name.to_string(), held.clone())));
-                }
-                _ => {}
-            }
-        }
-        found.sort_by_key(|(_, value)| value.allocations().into_iter().min());
-        Some(found)
-    }
-
-    /// What a method of a module goes over: the modules that it holds, or all within it and itself; `None` for
-    /// other methods, and where something that it holds is not known.
-    fn modules_in(&self, object: usize, method: &str) -> Option<Vec<Value>> {
-        let mut held = Vec::new();
-        match method {
-            "children" | "named_children" => {
-                for (name, child) in self.held_modules(object)? {
-                    held.push((name.to_string(), child));
-                }
-            }
-            "modules" | "named_modules" => self.add_modules((String::new(), object), &mut held)?,
-            _ => return None,
-        }
-        let listed = |(name, module): (String, usize)| match method.starts_with("named") {
-            true => Value::Tuple(vec![Value::Str(name.into()), Value::Object(module)]),
-            false => Value::Object(module),
-        };
-        Some(held.into_iter().map(listed).collect())
-    }
-
-    /// The modules that a module holds itself, in the order in which they were made, each once.
-    fn held_modules(&self, object: usize) -> Option<Vec<(Name, usize)>> {
-        let mut found: Vec<(Name, usize)> = Vec::new();
-        for (name, held) in self.objects.get(&object)? {
-            match held {
-                Value::Unknown | Value::Collection | Value::OneOf(_) => return None,
-                Value::Object(inner) if self.is_torch_object(*inner) => {
-                    found.push((name.clone(), *inner));
-                }
-                _ => {}
-            }
-        }
-        found.sort_by_key(|(_, module)| *module);
-        found.dedup_by_key(|(_, module)| *module);
-        Some(found)
-    }
-
-    /// Adds a module and all within it, each once, the outer ones first.
-    fn add_modules(
-        &self,
-        (path, object): (String, usize),
-        found: &mut Vec<(String, usize)>,
-    ) -> Option<()> {
-        if found.iter().any(|(_, known)| *known == object) {
-            return Some(());
-        }
-        found.push((path.clone(), object));
-        for (name, child) in self.held_modules(object)? {
-            let path = if path.is_empty() { name.to_string() } else { format!("{path}.{name}") };
-            self.add_modules((path, child), found)?;
-        }
-        Some(())
     }
 
     /// Gives the floats of a module, and of those that it holds, another type.

@@ -185,6 +185,20 @@ pub(super) fn is_new_copy(tensor: &Tensor) -> bool {
     is_contiguous(tensor) == Some(false) && tensor.storage.as_deref().is_some_and(is_new)
 }
 
+/// The same memory counted in other elements, `more` of them for each `fewer`.
+fn counted_anew(storage: &Storage, more: i128, fewer: i128) -> Box<Storage> {
+    let contents = match storage.contents {
+        Contents::Uninitialized => Contents::Uninitialized,
+        _ => Contents::Unknown,
+    };
+    Box::new(Storage {
+        elements: storage.elements * more / fewer,
+        before: storage.before * more / fewer,
+        contents,
+        ..storage.clone()
+    })
+}
+
 /// The same memory looked at as elements of another type, of which each row holds more or fewer.
 pub(super) fn reinterpreted(tensor: &Tensor, dtype: &Arc<str>) -> Option<Tensor> {
     let (from, to) = (element_size(tensor.dtype.as_deref()?)?, element_size(dtype)?);
@@ -192,18 +206,7 @@ pub(super) fn reinterpreted(tensor: &Tensor, dtype: &Arc<str>) -> Option<Tensor>
     let Value::Int(Some(row)) = shape.last_mut()? else { return None };
     let bytes = row.checked_mul(from)?;
     *row = (bytes % to == 0).then_some(bytes / to)?;
-    let storage = tensor.storage.as_ref().map(|storage| {
-        let contents = match storage.contents {
-            Contents::Uninitialized => Contents::Uninitialized,
-            _ => Contents::Unknown,
-        };
-        Box::new(Storage {
-            elements: storage.elements * from / to,
-            before: storage.before * from / to,
-            contents,
-            ..Storage::clone(storage)
-        })
-    });
+    let storage = tensor.storage.as_ref().map(|storage| counted_anew(storage, from, to));
     Some(Tensor {
         dtype: Some(dtype.clone()),
         shape: Some(shape),
@@ -226,17 +229,7 @@ pub(super) fn real_parts(tensor: &Tensor) -> Option<Tensor> {
         .strides
         .as_ref()
         .map(|strides| strides.iter().map(apart).chain([Value::Int(Some(1))]).collect::<Vec<_>>());
-    let storage = tensor.storage.as_ref().map(|storage| {
-        Box::new(Storage {
-            elements: storage.elements * 2,
-            before: storage.before * 2,
-            contents: match storage.contents {
-                Contents::Uninitialized => Contents::Uninitialized,
-                _ => Contents::Unknown,
-            },
-            ..Storage::clone(storage)
-        })
-    });
+    let storage = tensor.storage.as_ref().map(|storage| counted_anew(storage, 2, 1));
     let shape = tensor.shape.iter().flatten().cloned().chain([two.clone()]).collect();
     let shape = tensor.shape.is_some().then_some(shape);
     Some(Tensor { dtype: Some(part.into()), shape, strides, storage, ..*tensor })
@@ -251,17 +244,7 @@ pub(super) fn complex_numbers(tensor: &Tensor) -> Option<Tensor> {
     };
     let (last, shape) = tensor.shape.as_ref()?.split_last()?;
     let is_dense = is_contiguous(tensor) == Some(true) && *last == Value::Int(Some(2));
-    let storage = tensor.storage.as_ref().map(|storage| {
-        Box::new(Storage {
-            elements: storage.elements / 2,
-            before: storage.before / 2,
-            contents: match storage.contents {
-                Contents::Uninitialized => Contents::Uninitialized,
-                _ => Contents::Unknown,
-            },
-            ..Storage::clone(storage)
-        })
-    });
+    let storage = tensor.storage.as_ref().map(|storage| counted_anew(storage, 1, 2));
     let of_parts = Tensor { dtype: Some(dtype.into()), strides: None, storage, ..tensor.clone() };
     is_dense.then(|| Tensor { shape: Some(shape.to_vec()), ..of_parts })
 }
