@@ -56,7 +56,9 @@ pub(crate) fn run(arguments: &CheckArgs) -> Result<Exit, CommandError> {
     let workspace = Workspace::new(site_packages.clone());
     let mut unreadable = Vec::new();
     let mut jobs = jobs(arguments, &workspace, &mut unreadable);
-    jobs.retain(|job| !job.walked || workspace::may_run_kernels(&job.path));
+    let own = workspace::module_names(jobs.iter().map(|job| &*job.path));
+    let is_own = |name: &str| own.contains(name);
+    jobs.retain(|job| !job.walked || workspace::may_run_kernels(&job.path, &is_own));
     let folders = jobs.iter().map(|job| folder_of(&job.path));
     let folders = folders.chain(jobs.is_empty().then_some(here));
     let (options, by_folder) =

@@ -475,10 +475,20 @@ fn files_under(folder: &Path, depth: Option<usize>) -> Vec<PathBuf> {
     files
 }
 
-/// Whether a file found on a walk is worth parsing.
-pub(crate) fn may_run_kernels(path: &Path) -> bool {
+/// Whether a file found on a walk is worth parsing. `is_own` is as of [`paths::may_run_kernels`].
+pub(crate) fn may_run_kernels(path: &Path, is_own: &dyn Fn(&str) -> bool) -> bool {
     let Ok(text) = std::fs::File::open(path).and_then(read_limited) else { return true };
-    paths::may_run_kernels(&path.to_string_lossy(), &String::from_utf8_lossy(&text))
+    paths::may_run_kernels(&path.to_string_lossy(), &String::from_utf8_lossy(&text), is_own)
+}
+
+/// The first parts of names by which these files may be imported.
+pub(crate) fn module_names<'p>(files: impl Iterator<Item = &'p Path>) -> FxHashSet<String> {
+    let parts = files.flat_map(|path| {
+        let folders = path.parent().into_iter().flat_map(Path::components);
+        let folders = folders.map(|part| part.as_os_str().to_string_lossy().into_owned());
+        folders.chain(path.file_stem().map(|stem| stem.to_string_lossy().into_owned()))
+    });
+    parts.collect()
 }
 
 /// What lies at the top of a project that is installed from its folder.

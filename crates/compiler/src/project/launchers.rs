@@ -74,8 +74,12 @@ impl Mentions {
     /// The names of what the decorators of the functions and classes of this name change, which may have
     /// them then: they register them.
     fn registered(&self, name: &Name) -> impl Iterator<Item = Name> {
-        let items = self.module.items_named(name).map(|index| &self.module.items[index as usize]);
-        let decorators = items.flat_map(decorated_by);
+        let module = &self.module;
+        let items = module.items_named(name).map(|index| &module.items[index as usize]);
+        // What registers methods registers their class.
+        let methods = || module.items.iter().filter(|item| item.scope[..] == [name.clone()]);
+        let methods = is_class(module, name).then(methods).into_iter().flatten();
+        let decorators = items.chain(methods).flat_map(|item| decorated_by(module, item));
         decorators.filter_map(|name| self.registering.get(name)).flatten().cloned()
     }
 
@@ -109,7 +113,8 @@ impl Mentions {
 /// What the decorators of a module change that are its own, by the names that they begin with: a function
 /// changes what it fills, an object or a class itself.
 fn registering(module: &Module) -> FxHashMap<Name, Vec<Name>> {
-    let decorators: FxHashSet<&Name> = module.items.iter().flat_map(decorated_by).collect();
+    let decorated = module.items.iter().flat_map(|item| decorated_by(module, item));
+    let decorators: FxHashSet<&Name> = decorated.collect();
     let mut found: FxHashMap<Name, Vec<Name>> = FxHashMap::default();
     for item in module.items.iter().filter(|item| decorators.contains(outermost(item))) {
         let changed = match &item.kind {
@@ -122,15 +127,28 @@ fn registering(module: &Module) -> FxHashMap<Name, Vec<Name>> {
     found
 }
 
-/// The names that the decorators of a function or class at the top of a module begin with.
-pub(super) fn decorated_by(item: &Item) -> Vec<&Name> {
+/// The names that the decorators of a function, class or method begin with that runs when its module does.
+pub(super) fn decorated_by<'i>(module: &Module, item: &'i Item) -> Vec<&'i Name> {
     let (body, decorators) = match &item.kind {
         ItemKind::Function(function) => (&function.body, &function.decorators),
         ItemKind::Class(class) => (&class.body, &class.decorators),
         _ => return Vec::new(),
     };
-    let decorators = decorators.iter().filter(|_| item.scope.is_empty());
+    let is_defined = match &item.scope[..] {
+        [] => true,
+        [class] => is_class(module, class),
+        _ => false,
+    };
+    let decorators = decorators.iter().filter(|_| is_defined);
     decorators.filter_map(|decorator| collections::root(body, *decorator)).collect()
+}
+
+/// Whether a module has a class of this name at its top.
+fn is_class(module: &Module, name: &Name) -> bool {
+    module.items_named(name).any(|index| {
+        let item = &module.items[index as usize];
+        item.scope.is_empty() && matches!(item.kind, ItemKind::Class(_))
+    })
 }
 
 /// The names in a piece of code by which it may reach functions that launch.

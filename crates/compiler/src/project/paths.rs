@@ -18,11 +18,28 @@ pub fn may_concern_kernels(path: &str, text: &str) -> bool {
 }
 
 /// True when a file may have to do with kernels, launch those of other files, or be a program, a test or a
-/// benchmark that calls functions of other files which launch them: with tensors of PyTorch.
-pub fn may_run_kernels(path: &str, text: &str) -> bool {
-    let launches = || text.contains("](");
-    let runs = || RUNS.iter().any(|word| text.contains(word)) || text.lines().any(is_script_line);
-    may_concern_kernels(path, text) || (text.contains("torch") && (launches() || runs()))
+/// benchmark that calls functions of other files which launch them: with tensors of PyTorch, or by way of
+/// what it imports of its project. `is_own` says which modules, by the first parts of their names, are there.
+pub fn may_run_kernels(path: &str, text: &str, is_own: &dyn Fn(&str) -> bool) -> bool {
+    let has_tensors = || text.contains("torch") && (text.contains("](") || runs(text));
+    let comes_by_others = || text.lines().any(|line| imports_own(line, is_own)) && runs(text);
+    may_concern_kernels(path, text) || has_tensors() || comes_by_others()
+}
+
+/// Whether a file looks like a program, a test or a benchmark.
+fn runs(text: &str) -> bool {
+    RUNS.iter().any(|word| text.contains(word)) || text.lines().any(is_script_line)
+}
+
+/// Whether a line imports from a module of the project.
+fn imports_own(line: &str, is_own: &dyn Fn(&str) -> bool) -> bool {
+    let line = line.trim_start();
+    let Some(from) = line.strip_prefix("from ").or_else(|| line.strip_prefix("import ")) else {
+        return false;
+    };
+    let first = from.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
+    // What begins with a dot is of the same package.
+    first.is_empty() || is_own(first)
 }
 
 /// Whether a line is an outermost statement as scripts have them and modules seldom do: a call, a loop or
@@ -36,7 +53,7 @@ fn is_script_line(line: &str) -> bool {
 /// True when a file may launch kernels of other files, itself or by their functions: it has the shape of a
 /// launch, or [runs by itself](may_run_kernels).
 pub fn may_launch_others(path: &str, text: &str) -> bool {
-    text.contains("](") || may_run_kernels(path, text)
+    text.contains("](") || runs(text) || may_concern_kernels(path, text)
 }
 
 /// True when a file may come to launch kernels of other files: it [may launch](may_launch_others), or calls

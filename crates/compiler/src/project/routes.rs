@@ -10,7 +10,7 @@ use rustc_hash::FxHashSet;
 use super::Sources;
 use super::launchers::mentions;
 use super::ways::{Place, is_of_environment, ways};
-use crate::hir::Name;
+use crate::hir::{Body, Expr, ItemKind, Module, Name, collections};
 use crate::source::FileId;
 
 /// Files that are gone through from one on, the nearest first: all of a small project, and of a large one those
@@ -52,11 +52,30 @@ pub fn calling_names(
 ) -> FxHashSet<Name> {
     let module = sources.module(file).unwrap_or_default();
     let imported = module.items.iter().filter(|item| item.is_import()).map(|item| &item.name);
-    let named: FxHashSet<Name> = imported.filter(|name| called.contains(*name)).cloned().collect();
+    let owners = owners(&module, called);
+    let comes = |name: &&Name| called.contains(*name) || owners.contains(*name);
+    let named: FxHashSet<Name> = imported.filter(comes).cloned().collect();
     match named.is_empty() {
         true => FxHashSet::default(),
         false => mentions(sources, file).reaching(named),
     }
+}
+
+/// What a module asks for members of these names, by the names that it has it by.
+fn owners<'m>(module: &'m Module, members: &FxHashSet<Name>) -> FxHashSet<&'m Name> {
+    let bodies = module.items.iter().filter_map(|item| match &item.kind {
+        ItemKind::Function(function) => Some(&*function.body),
+        ItemKind::Assign { body, .. } => Some(&**body),
+        _ => None,
+    });
+    let owner = |body: &'m Body, expr: &'m Expr| match expr {
+        Expr::Attribute { value, attr } if members.contains(attr) => {
+            collections::root(body, *value)
+        }
+        _ => None,
+    };
+    let of_body = |body: &'m Body| body.exprs.values().filter_map(move |expr| owner(body, expr));
+    bodies.flat_map(of_body).collect()
 }
 
 /// The functions and classes that decorators of other files register there, in the files that `file`

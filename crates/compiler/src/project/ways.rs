@@ -262,7 +262,7 @@ fn decorated(sources: &dyn Sources, (file, module): (FileId, &Module)) -> Vec<(u
     let mut known: FxHashMap<&Name, Option<Resolution>> = FxHashMap::default();
     let mut found = Vec::new();
     for (index, item) in (0..).zip(&module.items) {
-        for name in decorated_by(item) {
+        for name in decorated_by(module, item) {
             let with = known
                 .entry(name)
                 .or_insert_with(|| Some(resolve(sources, scope, name)).filter(is_own));
@@ -280,7 +280,7 @@ fn registered(
 ) -> Vec<(Name, FileId)> {
     let others = decorated.iter().filter_map(|(index, with)| {
         let other = callable(sources, with)?.file;
-        (other != file).then(|| (module.items[*index as usize].name.clone(), other))
+        (other != file).then(|| (outermost(&module.items[*index as usize]).clone(), other))
     });
     others.collect()
 }

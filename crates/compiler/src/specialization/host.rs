@@ -49,6 +49,7 @@ mod initial;
 mod installed;
 mod instances;
 mod iteration;
+mod kept;
 mod launch;
 mod layers;
 mod layout;
@@ -67,6 +68,7 @@ pub(super) mod operations;
 mod operators;
 mod optimizers;
 mod order;
+mod parsed;
 mod past;
 mod patterns;
 mod rebound;
@@ -78,6 +80,7 @@ mod scenario;
 mod sets;
 mod signature;
 mod sizes;
+mod skipped;
 mod sparse;
 mod special;
 mod states;
@@ -137,11 +140,13 @@ pub(super) struct Host<'a> {
     /// Allocations made so far.
     allocations: u32,
     /// Allocations that tensors may not be in any more.
-    replaced: FxHashSet<u32>,
+    replaced: rebound::Replaced,
     /// Allocations of tensors whose gradients are wanted.
     wanted: FxHashSet<u32>,
     /// Whether gradients of tensors in such memory may not be wanted all the same.
     may_be_unwanted: bool,
+    /// Regions around the code in which gradients may not be wanted.
+    without_gradients: u32,
     /// Allocations of parameters and buffers of modules.
     parameters: FxHashSet<u32>,
     /// Allocations whose tensors may have another type now.
@@ -154,6 +159,8 @@ pub(super) struct Host<'a> {
     statics: FxHashMap<statics::Owner, usize>,
     /// The attributes of objects.
     objects: FxHashMap<usize, Variables>,
+    /// The arguments that parsers of command lines know, by their objects.
+    parsers: FxHashMap<usize, Vec<parsed::Argument>>,
     /// The classes of objects that are instances of the project's own.
     classes: FxHashMap<usize, ItemRef>,
     /// The objects that are instances of PyTorch's own modules, with their classes.
@@ -252,15 +259,17 @@ impl<'a> Host<'a> {
             launches: Vec::new(),
             tuned: Vec::new(),
             allocations: 0,
-            replaced: FxHashSet::default(),
+            replaced: rebound::Replaced::default(),
             wanted: FxHashSet::default(),
             may_be_unwanted: false,
+            without_gradients: 0,
             parameters: FxHashSet::default(),
             recast: FxHashSet::default(),
             environment: environment::Environment::default(),
             entry: None,
             statics: FxHashMap::default(),
             objects: FxHashMap::default(),
+            parsers: FxHashMap::default(),
             classes: FxHashMap::default(),
             modules: FxHashMap::default(),
             sparse: FxHashSet::default(),
@@ -466,20 +475,5 @@ impl<'a> Host<'a> {
         }
         self.doubt = Doubt::default();
         running.map(|frame| frame.variables).unwrap_or_default()
-    }
-
-    /// Whether a function is a test that may not run.
-    fn is_skipped(&self, file: FileId, scope: &[Name], function: &Function) -> bool {
-        self.decorators(file, scope, function).iter().any(|found| {
-            let Resolution::External(path) = found else { return false };
-            let path: Vec<&str> = path.iter().map(|part| &**part).collect();
-            let (["pytest", "mark", mark] | ["unittest", mark]) = path.as_slice() else {
-                return false;
-            };
-            matches!(
-                *mark,
-                "skip" | "skipif" | "skipIf" | "skipUnless" | "xfail" | "expectedFailure"
-            )
-        })
     }
 }

@@ -435,7 +435,7 @@ pub(super) fn known_launch<'a>(
     }
     let grid = match &launch.grid {
         function @ (Value::Callable(_) | Value::Named(_)) => {
-            Host::new(sources).outcome(function, &[(None, meta)])
+            Host::new(sources).knowing(&launch.objects).outcome(function, &[(None, meta)])
         }
         grid => grid.clone(),
     };

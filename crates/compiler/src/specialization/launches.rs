@@ -127,6 +127,7 @@ fn is_vague_after(launch: &ObservedLaunch, left: &[(u32, usize)]) -> bool {
     fn is_open(value: &Value, left: &[(u32, usize)]) -> bool {
         match value.plain() {
             Value::Unknown
+            | Value::OneOf(_)
             | Value::Collection
             | Value::Ints
             | Value::Int(None)

@@ -205,10 +205,17 @@ impl Elements<'_> {
         self.is_anew(&moved, &placeholder, inst).then_some(Change::Anew(moved))
     }
 
-    /// True when a term has one value throughout a loop.
+    /// True when a term has one value throughout a loop. What is read at random is another number where the
+    /// trip says from where.
     fn is_invariant(&self, term: &Linear, placeholder: &Linear, inst: Inst) -> bool {
         let trip = self.variable(Variable::Trip(inst));
-        self.is_unchanged(term, placeholder, inst, &|var| Some(var) == trip)
+        let reads_elsewhere = |var: Var| {
+            let mut reads = self.random.iter().filter(|read| read.var == var);
+            reads.any(|read| !self.is_invariant(&read.offset, placeholder, inst))
+        };
+        self.is_unchanged(term, placeholder, inst, &|var| {
+            Some(var) == trip || reads_elsewhere(var)
+        })
     }
 
     /// True when a term rests on nothing that a loop changes but its trip. What is read at random is read

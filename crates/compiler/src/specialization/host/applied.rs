@@ -1,8 +1,8 @@
 //! Functions of Python and PyTorch that apply a function to what they are given: `sorted` by a key,
-//! `filter`, `reduce`, `checkpoint`.
+//! `filter`, `reduce`, `checkpoint`, `MethodType`.
 
 use super::arguments::Args;
-use super::value::Value;
+use super::value::{Callable, Value};
 use super::{Frame, Host, operators};
 use crate::builtins::TORCH;
 use crate::hir::{Arg, CompareOp, ExprId, Name};
@@ -47,6 +47,12 @@ impl Host<'_> {
     pub(super) fn applied_by(&mut self, path: &[Name], args: &Args<'_>) -> Option<Value> {
         let path: Vec<&str> = path.iter().map(|name| &**name).collect();
         match path.as_slice() {
+            ["types", "MethodType"] => {
+                let (callee, receiver) = (args.get(0, "func")?, args.get(1, "obj")?);
+                Some(method_of(receiver, callee))
+            }
+            // Without arguments everything has its default.
+            ["fire", "Fire"] | ["tyro", "cli"] => Some(self.call_value(args.get(0, "f")?, &[])),
             ["functools", "reduce"] if is_own(args.get(0, "function")) => self.reduced(args),
             ["itertools", "starmap"] => {
                 let (function, items) = (args.get(0, "function")?, args.get(1, "iterable")?);
@@ -128,7 +134,13 @@ impl Host<'_> {
     }
 }
 
+/// What calls a function with a receiver first.
+pub(super) fn method_of(receiver: &Value, callee: &Value) -> Value {
+    let args = vec![(None, receiver.clone())];
+    Value::Callable(Callable::Partial { callee: Box::new(callee.clone()), args })
+}
+
 /// True for a function of the project.
-fn is_own(function: Option<&Value>) -> bool {
+pub(super) fn is_own(function: Option<&Value>) -> bool {
     matches!(function, Some(Value::Callable(_) | Value::Named(Resolution::Function(_))))
 }

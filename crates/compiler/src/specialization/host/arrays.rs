@@ -16,6 +16,9 @@ use crate::specialization::contents::Contents;
 /// The package, as it is called where it is imported from.
 const NUMPY: &str = "numpy";
 
+/// More numbers are not listed.
+const MAX_REPEATED: usize = 1 << 16;
+
 /// The type of the floats that NumPy makes where it is told none.
 const FLOAT: &str = "fp64";
 
@@ -35,6 +38,7 @@ pub(super) fn made_by(path: &[&str], args: &Args<'_>) -> Option<Value> {
             }
             _ => None,
         },
+        [name @ ("repeat" | "tile")] => repeated(name, args),
         [name @ ("ravel" | "reshape" | "transpose")] => match args.0.split_first()? {
             ((None, Value::Array(array)), rest) => Some(method(array, name, &Args(rest))),
             _ => None,
@@ -83,6 +87,19 @@ fn counted(name: &str, args: &Args<'_>) -> Option<Value> {
         "sum" => Value::Int(integers.into_iter().try_fold(0, i128::checked_add)),
         _ => return None,
     })
+}
+
+/// Integers along one axis, each so often or all so often.
+fn repeated(name: &str, args: &Args<'_>) -> Option<Value> {
+    let [of, Value::Int(Some(times))] = args.positional()[..] else { return None };
+    let (integers, times) = (integers(of)?, usize::try_from(*times).ok()?);
+    if integers.len().checked_mul(times)? > MAX_REPEATED || !args.keywords().is_empty() {
+        return None;
+    }
+    Some(of_integers(&match name {
+        "tile" => integers.repeat(times),
+        _ => integers.iter().flat_map(|number| std::iter::repeat_n(*number, times)).collect(),
+    }))
 }
 
 /// Integers along one axis, all of which are known: of an array with NumPy's own type of them, or of a

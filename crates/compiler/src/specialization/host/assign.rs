@@ -61,7 +61,6 @@ impl Host<'_> {
             }
             Expr::Attribute { value: object, attr } => {
                 let owner = self.expr(frame, *object);
-                self.note_taken_out(attr);
                 match (&owner, &**attr) {
                     (Value::Object(object), _) if let Some(setter) = self.setter(*object, attr) => {
                         self.call_setter(setter, &owner, value);
@@ -70,6 +69,10 @@ impl Host<'_> {
                     (Value::Descriptor(descriptor), "block_shape") => {
                         self.assign_block(frame, *object, descriptor, value);
                     }
+                    (owner, "requires_grad") if !matches!(owner, Value::Object(_)) => {
+                        self.set_wanted(owner, value);
+                    }
+                    (Value::Tensor(tensor), "data") => self.replace_data(tensor, value),
                     (_, "data") => self.note_replaced(frame, *object),
                     (Value::Tensor(tensor), "grad") => self.set_gradient(tensor, value),
                     _ => {

@@ -1,9 +1,10 @@
 //! Regions in which PyTorch chooses the types that functions compute in.
 
+use super::operators::truth;
 use super::value::{Tensor, Value};
 use super::{Frame, Host};
 use crate::builtins::TORCH;
-use crate::hir::{ArgKind, Expr, ExprId, Function, Literal, Name};
+use crate::hir::{ArgKind, Expr, ExprId, Function, Name};
 use crate::project::{Resolution, Scope, callee, resolve_expr};
 use crate::source::FileId;
 
@@ -103,22 +104,24 @@ impl Host<'_> {
     }
 
     /// Whether PyTorch chooses types where the code runs: known of what runs as it stands outside of all regions.
-    pub(super) fn chooses_types(&self) -> Option<bool> {
-        (self.doubt.is_none() && self.autocast == 0).then_some(false)
+    pub(super) fn chooses_types(&mut self) -> Option<bool> {
+        let outside = self.autocast == 0;
+        (outside && (self.doubt.is_none() || self.happens())).then_some(false)
     }
 
     /// Whether a context manager lets PyTorch choose types.
-    pub(super) fn casts(&self, frame: &Frame, manager: ExprId) -> bool {
-        let body = frame.code.body();
+    pub(super) fn casts(&mut self, frame: &mut Frame, manager: ExprId) -> bool {
+        let code = frame.code.clone();
+        let body = code.body();
         let scope = Scope { file: frame.file, path: &frame.scope };
-        let is_off = match &body.exprs[manager] {
-            Expr::Call { args, .. } => args.iter().any(|arg| {
-                matches!(&arg.kind, ArgKind::Keyword(name) if &**name == "enabled")
-                    && matches!(body.exprs[arg.value], Expr::Literal(Literal::Bool(false)))
-            }),
-            _ => false,
-        };
-        !is_off && is_autocast(&resolve_expr(self.sources, scope, body, callee(body, manager)))
+        if !is_autocast(&resolve_expr(self.sources, scope, body, callee(body, manager))) {
+            return false;
+        }
+        let Expr::Call { args, .. } = &body.exprs[manager] else { return true };
+        let is_enabled =
+            |kind: &ArgKind| matches!(kind, ArgKind::Keyword(name) if &**name == "enabled");
+        let enabled = args.iter().find(|arg| is_enabled(&arg.kind));
+        enabled.is_none_or(|enabled| truth(&self.expr(frame, enabled.value)) != Some(false))
     }
 
     /// Whether a decorator of a function lets PyTorch choose types in it.

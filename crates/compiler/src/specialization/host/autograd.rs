@@ -172,8 +172,11 @@ impl Host<'_> {
             let wanted = args.iter().map(|(_, given)| self.wants_gradient(given)).collect();
             self.set_attribute(context, &"needs_input_grad".into(), Value::Tuple(wanted));
         }
+        self.without_gradients += 1;
         let output = self.forward((class.file, &scope, around.as_ref()), &context, args);
+        self.without_gradients = self.without_gradients.saturating_sub(1);
         let output = self.numbered(output);
+        let output = self.following("apply", args.iter().map(|(_, given)| given), output);
         if let Some(backward) = self.method(class.file, &scope, "backward") {
             self.note_applied(Applied::new((backward, around), args, context, output.clone()));
         }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::applied::{is_own, method_of};
 use super::arguments::Args;
 use super::arguments::bound;
 use super::autograd::keeps_tensors;
@@ -9,6 +10,7 @@ use super::devices;
 use super::library::{external_call, triton_call};
 use super::memory::may_write;
 use super::modules::{known_class, sequence_class};
+use super::operations::LIBRARY;
 use super::scenario::scenario_reduction;
 use super::tensor;
 use super::value::{Callable, Tensor, Value};
@@ -89,6 +91,10 @@ impl Host<'_> {
                     let member = self.member(&base, attr);
                     let member = self.seen_from(frame, member);
                     (Some(Value::Named(base)), member)
+                }
+                Value::Callable(Callable::Local { class, around }) => {
+                    let member = self.member_of_local(class, around, attr);
+                    (Some(Value::Named(Resolution::Class(class))), member)
                 }
                 receiver => (Some(receiver), Value::Unknown),
             },
@@ -223,6 +229,12 @@ impl Host<'_> {
                 self.namespace(&args)
             }
             (Value::Named(Resolution::External(path)), ..)
+                if path.iter().map(|name| &**name).eq([TORCH, "library", "Library"])
+                    && let Some(name) = args.get(0, "ns") =>
+            {
+                self.namespace(&Args(&[(Some(LIBRARY.into()), name.clone())]))
+            }
+            (Value::Named(Resolution::External(path)), ..)
                 if path.iter().map(|name| &**name).eq(["inspect", "signature"]) =>
             {
                 self.signature(&args)
@@ -295,6 +307,7 @@ impl Host<'_> {
                 made
             }
             (Value::Named(Resolution::External(path)), ..) => {
+                self.note_gradient_mode(&path);
                 self.uses_numpy |=
                     path.first().is_some_and(|first| !KNOWN_NUMBERS.contains(&&**first));
                 let result = match args.keyword("out") {
@@ -318,7 +331,13 @@ impl Host<'_> {
                     // Who makes one fills it by other means: a state that is loaded, an initialization.
                     let mut result = result;
                     result.note_writes(&|_| true);
-                    return self.parameter_of(result);
+                    let made = self.parameter_of(result);
+                    let is_wanted = match args.keyword("requires_grad") {
+                        None => path.last().is_some_and(|name| &**name == "Parameter"),
+                        Some(wanted) => operators::truth(wanted) == Some(true),
+                    };
+                    self.wanted.extend(made.allocations().into_iter().filter(|_| is_wanted));
+                    return made;
                 }
                 let is_known = result.kept_contents().is_some();
                 if let Some(is_mean) = sum_of_all(&path, &args).filter(|_| !is_known) {
@@ -349,8 +368,9 @@ impl Host<'_> {
                 };
                 match &path[..] {
                     [torch, .., name] if **torch == *TORCH => {
-                        let sources = values.iter().map(|(_, value)| value);
-                        let made = self.note_path(name, sources, made);
+                        let sources = || values.iter().map(|(_, value)| value);
+                        let made = self.following(name, sources(), made);
+                        let made = self.note_path(name, sources(), made);
                         self.note_made(Maker::Torch(path), || values.clone(), made)
                     }
                     _ => made,
@@ -378,6 +398,11 @@ impl Host<'_> {
             (Value::Callable(Callable::Partial { callee, args: held }), ..) => {
                 let given = launch::applied(&held, values);
                 self.call_with(frame, (*callee, None, None), (given, complete), place)
+            }
+            (_, Some(function), Some((_, attr)))
+                if &*attr == "__get__" && is_own(Some(&function)) =>
+            {
+                args.get(0, "instance").map_or(Value::Unknown, |of| method_of(of, &function))
             }
             (Value::Named(Resolution::Function(at)), ..)
                 if complete && self.lacks_arguments(at, &values) =>
@@ -457,7 +482,7 @@ impl Host<'_> {
         if shape.is_some() && shape == out.shape {
             return Value::Tensor(out.clone());
         }
-        self.replaced.extend(out.allocation());
+        self.replaced.extend(out.allocation().map(|id| (id, None)));
         let dtype = out.dtype.clone();
         let made = Tensor { dtype, shape, on_gpu: out.on_gpu, ..Tensor::default() };
         Value::Tensor(if strides.is_some() { views::reordered(&made) } else { made.copied() })
@@ -644,6 +669,7 @@ impl Host<'_> {
                     (Contents::Unknown, Some(kept)) => self.allocate(result, kept),
                     (known, _) => self.allocate(result, known),
                 };
+                let made = self.following(name, sources(), made);
                 let made = self.note_path(name, sources(), made);
                 let given = || {
                     let receiver = (None, receiver.clone());

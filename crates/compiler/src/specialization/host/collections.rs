@@ -4,6 +4,7 @@ use super::arguments::Args;
 use super::operators::{self, position};
 use super::sets;
 use super::value::Value;
+use crate::hir::CompareOp;
 
 /// What a method makes of the collection it is called on, and what it returns; `None` for methods
 /// that change nothing. What cannot be followed leaves nothing known of what it holds.
@@ -57,6 +58,19 @@ fn changed_list(items: &[Value], name: &str, args: &Args<'_>) -> Option<(Value, 
             items.insert(0, added.clone());
             true
         }
+        ("remove", Some(wanted), None) => {
+            let equal = |item: &Value| operators::compare(CompareOp::Eq, item, wanted);
+            let known: Option<Vec<bool>> = items.iter().map(equal).collect();
+            let at = known.and_then(|known| known.iter().position(|equal| *equal));
+            at.map(|at| items.remove(at));
+            at.is_some()
+        }
+        ("sort", None, None) if args.0.is_empty() => {
+            let sorted = ordered(&items);
+            let is_known = sorted.is_some();
+            items = sorted.unwrap_or(items);
+            is_known
+        }
         ("reverse", None, None) => {
             items.reverse();
             true
@@ -73,6 +87,18 @@ fn changed_list(items: &[Value], name: &str, args: &Args<'_>) -> Option<(Value, 
         _ => return None,
     };
     Some((if followed { Value::List(items) } else { Value::Collection }, result))
+}
+
+/// Elements in order, where all are compared.
+fn ordered(items: &[Value]) -> Option<Vec<Value>> {
+    let mut sorted: Vec<Value> = Vec::new();
+    for item in items {
+        let is_less = |other: &Value| operators::compare(CompareOp::Lt, item, other);
+        let less: Option<Vec<bool>> = sorted.iter().map(is_less).collect();
+        let at = less?.iter().position(|less| *less).unwrap_or(sorted.len());
+        sorted.insert(at, item.clone());
+    }
+    Some(sorted)
 }
 
 type Entries = Vec<(Value, Value)>;
@@ -159,7 +185,7 @@ pub(super) fn set(entries: &mut Entries, key: Value, value: Value) -> Option<()>
 /// Whether a value is known well enough to tell which entry of a dict it belongs to.
 pub(super) fn is_key(value: &Value) -> bool {
     match value {
-        Value::Named(_) | Value::Global(_) | Value::Object(_) => true,
+        Value::Named(_) | Value::Global(_) | Value::Object(_) | Value::Address { .. } => true,
         Value::Tuple(items) => items.iter().all(is_key),
         value => value.to_const().is_some(),
     }

@@ -99,7 +99,7 @@ pub(super) fn python_type(name: &str) -> Option<&'static str> {
 pub(super) fn number_dtype(value: &Value) -> Option<&'static str> {
     match value.plain() {
         Value::Bool(_) => Some("i1"),
-        Value::Int(_) => Some("i64"),
+        Value::Int(_) | Value::Address { .. } => Some("i64"),
         Value::Float(_) => Some("fp32"),
         _ => None,
     }

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use super::value::Value;
 use super::{Host, operators};
-use crate::hir::{CompareOp, Name};
-use crate::project::{Also, ItemRef, class, enumeration, is_member_name};
+use crate::hir::{CompareOp, Expr, Name};
+use crate::project::{
+    Also, ItemRef, Resolution, Scope, class, enumeration, is_member_name, item_scope, resolve_expr,
+};
 use crate::specialization::MemberArg;
 
 impl Host<'_> {
@@ -85,6 +87,7 @@ impl Host<'_> {
         let is_own = left.class == right.class && self.class_method(left.class, "__eq__").is_none();
         let same = match left.name == right.name {
             true => Some(true),
+            false if self.is_numbered(left) && self.is_numbered(right) => Some(false),
             false => {
                 let values = [left, right].map(|member| self.attribute_of_member(member, "value"));
                 operators::compare(CompareOp::Eq, &values[0], &values[1]).filter(|same| !same)
@@ -107,6 +110,22 @@ impl Host<'_> {
             kind.is_some_and(|kind| kind.also == Some(Also::Int) && !kind.flag && !kind.altered);
         let number = is_number.then(|| self.attribute_of_member(member, "value"));
         number.filter(|number| matches!(number, Value::Int(Some(_)))).unwrap_or(value)
+    }
+
+    /// Whether Python gives a member a value that no other one has which it gives one: `auto()`.
+    fn is_numbered(&self, member: &MemberArg) -> bool {
+        let Some(class) = class(self.sources, member.class) else { return false };
+        let field = class.fields.iter().find(|(field, ..)| *field == member.name);
+        let Some(Expr::Call { callee, args }) =
+            field.and_then(|(_, _, value)| *value).map(|value| &class.body.exprs[value])
+        else {
+            return false;
+        };
+        let scope = item_scope(self.sources, member.class);
+        let scope = Scope { file: member.class.file, path: &scope };
+        args.is_empty()
+            && matches!(resolve_expr(self.sources, scope, &class.body, *callee),
+                Resolution::External(path) if path.iter().map(|part| &**part).eq(["enum", "auto"]))
     }
 
     /// `.name` and `.value` of a member of an enumeration.

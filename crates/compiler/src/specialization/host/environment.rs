@@ -107,6 +107,17 @@ impl Host<'_> {
     }
 }
 
+/// Whether a value is `sys.argv`.
+pub(super) fn is_command_line(value: &Value) -> bool {
+    matches!(value, Value::Named(Resolution::External(path))
+        if path.iter().map(|name| &**name).eq(["sys", "argv"]))
+}
+
+/// Whether a value is the name of an option of a program.
+pub(super) fn is_option(value: &Value) -> bool {
+    matches!(value, Value::Str(text) if text.starts_with('-'))
+}
+
 /// Whether a value is `os.environ`.
 pub(super) fn is_environment(value: &Value) -> bool {
     matches!(value, Value::Named(Resolution::External(path))

@@ -53,6 +53,7 @@ impl Host<'_> {
                 });
                 let result = operators::binary(*op, &lhs, &rhs);
                 let name = if *op == BinaryOp::MatMul { "matmul" } else { "" };
+                let result = self.following(name, [&lhs, &rhs].into_iter(), result);
                 match self.cast_automatically(name, result) {
                     Value::Unknown => self.exact_binary(*op, &lhs, &rhs),
                     raised @ Value::Raises(_) => {
@@ -93,7 +94,6 @@ impl Host<'_> {
             }
             Expr::Call { callee, args } => self.call(frame, id, *callee, args),
             Expr::Attribute { value, attr } => {
-                self.may_be_unwanted |= &**attr == "data";
                 let (owner, member) = self.attribute(frame, *value, attr);
                 self.note_raised(frame, id, &member, &[&owner]);
                 match self.says_whether_wanted(&owner, attr) {
@@ -142,7 +142,10 @@ impl Host<'_> {
             Expr::Dict(entries) => self.dict(frame, entries),
             Expr::Yield { value, of_each } => {
                 let value = value.map_or(Value::None, |value| self.expr(frame, value));
-                let given = (!of_each).then_some(value);
+                let given = match of_each {
+                    true => value.elements(),
+                    false => Some(vec![value]),
+                };
                 if let Some(yielded) = &mut frame.exits.yielded {
                     yielded.give(given, &self.doubt);
                 }

@@ -71,10 +71,10 @@ impl Yielded {
         Yielded { items: Vec::new(), began: *doubt, is_open: false }
     }
 
-    /// Notes that this is given now.
-    pub(super) fn give(&mut self, value: Option<Value>, doubt: &Doubt) {
-        self.is_open |= value.is_none() || !doubt.is_as_sure_as(&self.began);
-        self.items.extend(value);
+    /// Notes that these are given now, one after the other; `None` where it is not known what is.
+    pub(super) fn give(&mut self, values: Option<Vec<Value>>, doubt: &Doubt) {
+        self.is_open |= values.is_none() || !doubt.is_as_sure_as(&self.began);
+        self.items.extend(values.into_iter().flatten());
     }
 
     /// All that is given by a generator whose body ended so.
@@ -252,12 +252,17 @@ impl Host<'_> {
                     let hands_on = |(manager, _): &(ExprId, _)| self.is_of_torch(frame, *manager);
                     let hand_on = items.iter().all(hands_on);
                     let casts = items.iter().any(|(manager, _)| self.casts(frame, *manager));
+                    let drops =
+                        items.iter().any(|(manager, _)| self.drops_gradients(frame, *manager));
                     self.autocast += u32::from(casts);
+                    self.without_gradients += u32::from(drops);
                     let flow = match hand_on {
                         true => self.block(frame, body),
                         false => self.perhaps_running(|host| host.block(frame, body)),
                     };
                     self.autocast -= u32::from(casts);
+                    self.without_gradients =
+                        self.without_gradients.saturating_sub(u32::from(drops));
                     return flow;
                 }
             }

@@ -260,7 +260,9 @@ impl Host<'_> {
         let runs = !is_generator && hands_on;
         let lists = is_generator && self.gives_each(frame.file, &frame.scope[..outer], function);
         let casts = self.runs_cast(frame.file, &frame.scope[..outer], function);
+        let drops = self.runs_without_gradients(frame.file, &frame.scope[..outer], function);
         self.autocast += u32::from(casts);
+        self.without_gradients += u32::from(drops);
         let flow = match runs {
             true => self.block(&mut frame, &function.body.root),
             false => self.perhaps_running(|host| {
@@ -269,6 +271,7 @@ impl Host<'_> {
             }),
         };
         self.autocast -= u32::from(casts);
+        self.without_gradients = self.without_gradients.saturating_sub(u32::from(drops));
         self.doubt.leave(around, matches!(flow, Flow::Return(None)), frame.exits.may_return());
         self.depth -= 1;
         let ends = runs && !matches!(flow, Flow::Return(None));

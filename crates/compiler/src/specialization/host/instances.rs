@@ -22,6 +22,9 @@ const TEST_CASE: &[&str] = &["unittest", "TestCase"];
 const KEEPING: &[&str] =
     &["cpu", "cuda", "eval", "requires_grad_", "share_memory", "train", "zero_grad"];
 
+/// The method that a call of a module runs.
+const FORWARD: &str = "forward";
+
 /// The attribute of a module that says whether it is in training.
 const TRAINING: &str = "training";
 
@@ -115,6 +118,12 @@ impl Host<'_> {
 
     /// `instance(...)`: the class's `__call__`, or the `forward` of a module.
     pub(super) fn call_instance(&mut self, object: usize, args: &[(Option<Name>, Value)]) -> Value {
+        if self.is_torch_object(object) && self.has_own(object, FORWARD) {
+            return match self.object_attribute(object, FORWARD) {
+                Value::Object(_) | Value::Unknown => Value::Unknown,
+                forward => self.call_value(&forward, args),
+            };
+        }
         let Some(at) = self.classes.get(&object).copied() else {
             return match self.modules.get(&object).copied() {
                 Some(class) => self.call_torch_module(object, class, args),
@@ -122,7 +131,7 @@ impl Host<'_> {
             };
         };
         let called = self.class_method(at, "__call__");
-        let forward = || self.class_method(at, "forward").filter(|_| self.is_module(at));
+        let forward = || self.class_method(at, FORWARD).filter(|_| self.is_module(at));
         match called.or_else(forward) {
             Some(method) => self.call_function(method, &with_receiver(object, args)),
             None => match self.torch_base(at) {
@@ -257,6 +266,14 @@ impl Host<'_> {
         bases.any(|base| is_torch_optimizer(&base))
     }
 
+    /// True for a class of functions that PyTorch differentiates.
+    pub(super) fn is_differentiable(&self, at: ItemRef) -> bool {
+        let paths =
+            [&[TORCH, "autograd", "Function"][..], &[TORCH, "autograd", "function", "Function"]];
+        let mut bases = self.lineage(at).into_iter().flat_map(|at| self.bases(at));
+        bases.any(|base| paths.iter().any(|path| is_external(&base, path)))
+    }
+
     /// True for a class of Python's own tests.
     pub(super) fn is_test_case(&self, at: ItemRef) -> bool {
         let mut bases = self.lineage(at).into_iter().flat_map(|at| self.bases(at));
@@ -302,7 +319,12 @@ impl Host<'_> {
             }
             Value::Named(Resolution::Class(class)) => {
                 let own = *self.classes.get(&object)?;
-                self.lineage(own).contains(class).then_some(true)
+                let lineage = self.lineage(own);
+                match lineage.contains(class) {
+                    true => Some(true),
+                    // One of another class could derive from it by a way that is not seen.
+                    false => self.derives_plainly(&lineage).then_some(false),
+                }
             }
             Value::Named(tensor) if is_external(tensor, &[TORCH, "Tensor"]) => {
                 match self.sparse.contains(&object) {
@@ -317,15 +339,17 @@ impl Host<'_> {
     /// Whether an object is certainly no tensor: contexts of functions, namespaces, and instances of classes
     /// that derive from none but modules.
     fn is_no_tensor(&self, object: usize) -> bool {
-        let derives_plainly = |at: ItemRef| {
-            let is_plain = |base: &Resolution| match base {
-                Resolution::Class(_) | Resolution::Undefined => true,
-                base => is_torch_module(base),
-            };
-            self.bases(at).iter().all(is_plain)
-        };
         let class = self.classes.get(&object);
-        class.is_none_or(|class| self.lineage(*class).into_iter().all(derives_plainly))
+        class.is_none_or(|class| self.derives_plainly(&self.lineage(*class)))
+    }
+
+    /// Whether classes derive from none but each other, modules and Python's own.
+    fn derives_plainly(&self, lineage: &[ItemRef]) -> bool {
+        let is_plain = |base: &Resolution| match base {
+            Resolution::Class(_) | Resolution::Undefined => true,
+            base => is_torch_module(base),
+        };
+        lineage.iter().all(|at| self.bases(*at).iter().all(is_plain))
     }
 
     pub(super) fn bases(&self, at: ItemRef) -> Vec<Resolution> {

@@ -3,10 +3,14 @@
 use super::arguments::Args;
 use super::value::Value;
 use super::{data, operators};
-use crate::hir::BinaryOp;
+use crate::hir::{BinaryOp, CompareOp};
 
 /// More elements than these are not listed.
 const MAX_RANGE: i128 = 4096;
+
+/// So many elements are listed of what never ends: what goes over it ends before, or goes over something else
+/// beside it.
+const MAX_ENDLESS: usize = 1024;
 
 /// The numbers of `range(...)`, where they are not too many.
 pub(super) fn range(bounds: &[&Value]) -> Option<Vec<Value>> {
@@ -84,6 +88,54 @@ pub(super) fn accumulated(args: &Args<'_>) -> Option<Vec<Value>> {
         sums.push(sum);
     }
     Some(sums)
+}
+
+/// What `itertools.cycle(items)` gives, as far as anything goes over it.
+pub(super) fn cycled(args: &Args<'_>) -> Option<Vec<Value>> {
+    let items = args.get(0, "iterable")?.elements()?;
+    Some(items.into_iter().cycle().take(MAX_ENDLESS).collect())
+}
+
+/// What `itertools.count(start, step)` gives, as far as anything goes over it.
+pub(super) fn counted(args: &Args<'_>) -> Option<Vec<Value>> {
+    let number = |at: usize, name: &str, default: i128| match args.get(at, name) {
+        None => Some(default),
+        Some(Value::Int(number)) => *number,
+        Some(_) => None,
+    };
+    let (start, step) = (number(0, "start", 0)?, number(1, "step", 1)?);
+    let numbers = std::iter::successors(Some(start), |number| number.checked_add(step));
+    Some(numbers.take(MAX_ENDLESS).map(|number| Value::Int(Some(number))).collect())
+}
+
+/// What `itertools.islice(items, stop)` or `islice(items, start, stop)` gives.
+pub(super) fn first_of(args: &Args<'_>) -> Option<Vec<Value>> {
+    let [items, bounds @ ..] = &args.positional()[..] else { return None };
+    let bound = |value: &Value| match value {
+        Value::Int(Some(bound)) => usize::try_from(*bound).ok(),
+        Value::None => Some(usize::MAX),
+        _ => None,
+    };
+    let (start, stop) = match bounds {
+        [stop] => (0, bound(stop)?),
+        [start, stop] => (bound(start)?, bound(stop)?),
+        _ => return None,
+    };
+    Some(items.elements()?.into_iter().take(stop).skip(start).collect())
+}
+
+/// Where `bisect` puts a value among elements in order: before those that it equals, or after them.
+pub(super) fn place_in(args: &Args<'_>, before: bool) -> Option<i128> {
+    let [items, value] = args.positional()[..] else { return None };
+    if !args.keywords().is_empty() {
+        return None;
+    }
+    let comes_first = |item: &Value| match before {
+        true => operators::compare(CompareOp::Lt, item, value),
+        false => operators::compare(CompareOp::Le, item, value),
+    };
+    let first: Option<Vec<bool>> = items.elements()?.iter().map(comes_first).collect();
+    Some(first?.into_iter().take_while(|first| *first).count() as i128)
 }
 
 /// The rows of `itertools.product(...)`, where they are not too many.

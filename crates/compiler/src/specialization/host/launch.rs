@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::dtype::is_float;
 use super::frame::{Code, Variables};
+use super::kept::Kept;
 use super::value::{Tuner, Value};
 use super::{Before, Frame, Host, operators};
 use crate::hir::{Arg, ExprId, Launch, Name};
@@ -44,6 +45,8 @@ pub(in crate::specialization) struct ObservedLaunch {
     pub(in crate::specialization) caller: Option<Caller>,
     /// The launches that left the memory that it is given.
     pub(in crate::specialization) before: Arc<Before>,
+    /// The objects that a function computes the grid from.
+    pub(in crate::specialization) objects: Kept,
 }
 
 impl Host<'_> {
@@ -80,6 +83,13 @@ impl Host<'_> {
         if self.doubt.raised {
             return Value::Unknown;
         }
+        let number = |(name, value): (Option<Name>, Value)| match value {
+            Value::Address { .. } => (name, Value::Int(None)),
+            // Kernels know nothing of gradients.
+            Value::Tensor(tensor) => (name, Value::Tensor(tensor.without_gradient())),
+            value => (name, value),
+        };
+        let args: Vec<_> = args.into_iter().map(number).collect();
         let allocations: Vec<u32> = kernel
             .alternatives()
             .iter()
@@ -114,6 +124,7 @@ impl Host<'_> {
         let caller = None;
         let drawn = false;
         let before = self.before(&args);
+        let objects = self.kept_for(&grid);
         ObservedLaunch {
             kernel,
             tuners,
@@ -127,6 +138,7 @@ impl Host<'_> {
             drawn,
             caller,
             before,
+            objects,
         }
     }
 

@@ -1,12 +1,32 @@
 //! What layers of neural networks make, by the numbers that they are given.
 
 use super::arguments::Args;
-use super::operators::position;
+use super::operators::{self, position};
 use super::sizes::{
     contiguous, dims, laid_out_as, number, numbers, ordered_anyhow, same_of, tensor_at,
 };
 use super::value::{Tensor, Value};
 use super::views;
+
+/// What `torch.nn.utils.rnn.pad_sequence(...)` makes: tensors beside each other, as long as the longest.
+pub(super) fn padded_rows(args: &Args<'_>) -> Option<Value> {
+    let rows = args.get(0, "sequences")?.elements()?;
+    let rows: Option<Vec<&Tensor>> = rows
+        .iter()
+        .map(|row| match row {
+            Value::Tensor(row) => Some(row),
+            _ => None,
+        })
+        .collect();
+    let rows = rows?;
+    let sizes = rows.iter().map(|row| dims(row)).collect::<Option<Vec<_>>>()?;
+    let (rest, length) =
+        (sizes.first()?.get(1..)?, sizes.iter().filter_map(|of| of.first()).max()?);
+    let is_batch_first = args.get(1, "batch_first").map_or(Some(false), operators::truth)?;
+    let (count, length) = (rows.len() as i128, *length);
+    let outer = if is_batch_first { [count, length] } else { [length, count] };
+    Some(contiguous(rows[0].dtype.clone(), &[&outer[..], rest].concat()))
+}
 
 /// What `torch.nn.functional.NAME(...)` makes; `None` for other functions, and where sizes are not known.
 pub(super) fn by_function(name: &str, args: &Args<'_>) -> Option<Value> {

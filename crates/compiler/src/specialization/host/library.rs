@@ -8,8 +8,8 @@ use super::misuse::{self, Misuse};
 use super::number::as_number;
 use super::value::{Callable, Tensor, Tuner, TunerKind, Value};
 use super::{
-    Host, algebra, arrays, data, devices, einops, fits, initial, iteration, layers, limits,
-    operators, reduced, sets, sizes, states, tensor, versions, views,
+    Host, algebra, arrays, collections, data, devices, einops, fits, initial, iteration, layers,
+    limits, operators, reduced, sets, sizes, skipped, states, tensor, versions, views,
 };
 use crate::builtins::{TORCH, torch};
 use crate::hir::{BinaryOp, CompareOp, Name};
@@ -29,6 +29,10 @@ impl Host<'_> {
     pub(super) fn global_call(&mut self, name: &str, args: &Args<'_>) -> Value {
         match (name, args.positional().as_slice()) {
             ("hasattr", [value, Value::Str(attr)]) => Value::Bool(self.has_attribute(value, attr)),
+            ("type", [Value::Object(object)]) => match self.classes.get(object) {
+                Some(class) => Value::Named(Resolution::Class(*class)),
+                None => Value::Unknown,
+            },
             ("isinstance", [Value::Object(object), class]) => {
                 Value::Bool(self.is_object_of(*object, class))
             }
@@ -131,6 +135,14 @@ impl Host<'_> {
                 let is_set = !matches!(self.object_attribute(*object, attr), Value::Unknown);
                 (is_set || self.has_own_method(*object, attr)).then_some(true)
             }
+            // It has what is known of it; of what is not known, later versions may have it.
+            Value::Named(module @ Resolution::External(_)) => {
+                let known = !matches!(
+                    self.member(module, attr),
+                    Value::Unknown | Value::Named(Resolution::External(_))
+                );
+                known.then_some(true)
+            }
             Value::Record { names, .. } => {
                 names.fields.iter().any(|field| **field == *attr).then_some(true)
             }
@@ -195,12 +207,7 @@ fn python_call(name: &str, args: &Args<'_>) -> Value {
             Value::Tuple(different)
         }),
         ("tuple", [value]) => value.elements().map_or(Value::Unknown, Value::Tuple),
-        ("dict", []) => {
-            let keyword = |(name, value): &(Option<Name>, Value)| {
-                name.clone().map(|name| (Value::Str(name), value.clone()))
-            };
-            Value::Dict(args.0.iter().filter_map(keyword).collect())
-        }
+        ("dict", [] | [_]) => dict(args).unwrap_or(Value::Unknown),
         ("sum", [value]) => match value.elements() {
             Some(items) => items.iter().fold(Value::Int(Some(0)), |sum, item| {
                 operators::binary(BinaryOp::Add, &sum, item)
@@ -223,10 +230,52 @@ fn python_call(name: &str, args: &Args<'_>) -> Value {
         ("zip", lists) if !lists.is_empty() && args.keywords().is_empty() => {
             iteration::zipped(lists)
         }
+        ("type", [value]) => class_of(value).unwrap_or(Value::Unknown),
         ("isinstance", [value, class]) => Value::Bool(is_instance(value, class)),
         ("isinstance", _) | ("hasattr", _) => Value::Bool(None),
         _ => Value::Unknown,
     }
+}
+
+/// The dict of the entries of another one, or of pairs, and of keyword arguments.
+fn dict(args: &Args<'_>) -> Option<Value> {
+    let mut entries = match args.positional()[..] {
+        [] => Vec::new(),
+        [Value::Dict(entries)] => entries.clone(),
+        [pairs] => {
+            let mut entries = Vec::new();
+            for pair in pairs.elements()? {
+                let [key, value] = <[Value; 2]>::try_from(pair.elements()?).ok()?;
+                collections::set(&mut entries, key, value)?;
+            }
+            entries
+        }
+        _ => return None,
+    };
+    for (name, value) in args.keywords() {
+        collections::set(&mut entries, Value::Str(name?), value)?;
+    }
+    Some(Value::Dict(entries))
+}
+
+/// The class of a value of Python's own or PyTorch's.
+fn class_of(value: &Value) -> Option<Value> {
+    let name = match value {
+        Value::Tensor(_) => {
+            let path = [TORCH, "Tensor"].map(Name::from).to_vec();
+            return Some(Value::Named(Resolution::External(path)));
+        }
+        Value::Bool(_) => "bool",
+        Value::Int(_) => "int",
+        Value::Float(_) => "float",
+        Value::Str(_) => "str",
+        Value::Tuple(_) => "tuple",
+        Value::List(_) => "list",
+        Value::Dict(_) => "dict",
+        Value::Set(_) => "set",
+        _ => return None,
+    };
+    Some(Value::Global(name.into()))
 }
 
 /// Whether a value is an instance of a class, or of one of several.
@@ -272,8 +321,30 @@ fn is_of_python(value: &Value, class: &str) -> Option<bool> {
         Value::None | Value::Tensor(_) | Value::DType(_) | Value::TorchDType(_) => &[],
         _ => return None,
     };
-    let is_known = ["bool", "dict", "float", "int", "list", "set", "str", "tuple"].contains(&class);
-    is_known.then(|| own.contains(&class))
+    CLASSES.contains(&class).then(|| own.contains(&class))
+}
+
+/// Classes of Python's own, of which values are known.
+const CLASSES: &[&str] = &["bool", "dict", "float", "int", "list", "set", "str", "tuple"];
+
+/// Whether two of Python's own classes are one, or one of them and PyTorch's of tensors; `None` for other
+/// values.
+pub(super) fn same_class(left: &Value, right: &Value) -> Option<bool> {
+    let is_tensor = |value: &Value| match value {
+        Value::Named(Resolution::External(path)) => {
+            path.iter().map(|name| &**name).eq([TORCH, "Tensor"])
+        }
+        _ => false,
+    };
+    match (left, right) {
+        (Value::Global(a), Value::Global(b)) => {
+            (CLASSES.contains(&&**a) && CLASSES.contains(&&**b)).then_some(a == b)
+        }
+        (Value::Global(class), tensor) | (tensor, Value::Global(class)) if is_tensor(tensor) => {
+            CLASSES.contains(&&**class).then_some(false)
+        }
+        _ => None,
+    }
 }
 
 /// Whether a value is an instance of one of PyTorch's classes.
@@ -424,6 +495,9 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
             made.map_or(Value::Unknown, |made| devices::made(args, made))
         }
         ["torch", "nn", "init", name] => initial::made_of(name, args).unwrap_or(Value::Unknown),
+        ["torch", "nn", "utils", "rnn", "pad_sequence"] => {
+            layers::padded_rows(args).map_or(Value::Unknown, |made| devices::made(args, made))
+        }
         ["torch", "nn", "functional", "pad"] => tensor::padded(args).unwrap_or(Value::Unknown),
         ["torch", "nn", "functional", "linear"] => linear(args).unwrap_or(Value::Unknown),
         ["torch", "nn", "functional", "embedding"] => {
@@ -484,6 +558,12 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
             args.get(1, "default").cloned().unwrap_or(Value::None)
         }
         path if let Some(version) = versions::parsed(path, args) => version,
+        ["json", "loads"] => match args.get(0, "s") {
+            Some(Value::Str(text)) => {
+                serde_json::from_str(text).map_or(Value::Unknown, Value::of_json)
+            }
+            _ => Value::Unknown,
+        },
         ["math", name] => math_call(name, args),
         ["einops", name] => einops::made_of(name, args).unwrap_or(Value::Unknown),
         path if let Some(made) = arrays::made_by(path, args) => made,
@@ -508,8 +588,8 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
             }),
             _ => Value::Unknown,
         },
-        // One that is marked may not run.
-        ["pytest", "param"] if args.keyword("marks").is_none() => {
+        // One that is marked otherwise may not run.
+        ["pytest", "param"] if args.keyword("marks").is_none_or(skipped::keeps) => {
             match args.positional().as_slice() {
                 [one] => Value::clone(one),
                 several => Value::Tuple(several.iter().copied().cloned().collect()),
@@ -529,6 +609,12 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
         }
         ["itertools", "zip_longest"] => {
             iteration::zipped_longest(args).map_or(Value::Unknown, Value::List)
+        }
+        ["itertools", "cycle"] => iteration::cycled(args).map_or(Value::Unknown, Value::List),
+        ["itertools", "count"] => iteration::counted(args).map_or(Value::Unknown, Value::List),
+        ["itertools", "islice"] => iteration::first_of(args).map_or(Value::Unknown, Value::List),
+        ["bisect", name @ ("bisect" | "bisect_left" | "bisect_right")] => {
+            Value::Int(iteration::place_in(args, *name == "bisect_left"))
         }
         ["itertools", "product"] => iteration::product(args).map_or(Value::Unknown, Value::List),
         path => {
@@ -691,6 +777,30 @@ const FLOATS: &[OfFloat] = &[
     ("sqrt", f64::sqrt),
     ("tanh", f64::tanh),
 ];
+
+impl Value {
+    /// What `json` makes of a text.
+    fn of_json(json: serde_json::Value) -> Value {
+        match json {
+            serde_json::Value::Null => Value::None,
+            serde_json::Value::Bool(flag) => Value::Bool(Some(flag)),
+            serde_json::Value::Number(number) => match number.as_i64() {
+                Some(number) => Value::Int(Some(number.into())),
+                None if number.is_f64() => Value::Float(number.as_f64()),
+                None => Value::Int(None),
+            },
+            serde_json::Value::String(text) => Value::Str(text.into()),
+            serde_json::Value::Array(items) => {
+                Value::List(items.into_iter().map(Value::of_json).collect())
+            }
+            serde_json::Value::Object(entries) => {
+                let entry =
+                    |(key, value): (String, _)| (Value::Str(key.into()), Value::of_json(value));
+                Value::Dict(entries.into_iter().map(entry).collect())
+            }
+        }
+    }
+}
 
 /// Functions of `math` of integers that give integers; `None` for other functions.
 fn of_integers(name: &str, args: &Args<'_>) -> Option<Value> {

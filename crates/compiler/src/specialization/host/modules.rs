@@ -62,6 +62,7 @@ fn function_of(class: &str) -> Option<(&'static str, &'static [&'static str])> {
     const AVERAGING: &[&str] = &["kernel_size", "stride", "padding", "ceil_mode"];
     const POOLING: &[&str] =
         &["kernel_size", "stride", "padding", "dilation", "ceil_mode", "return_indices"];
+    const LOSS: &[&str] = &["reduction", "reduce", "size_average"];
     const CONVOLUTION: &[&str] = &["weight", "stride", "padding", "dilation"];
     Some(match class {
         "Conv1d" => ("torch.nn.functional.conv1d", CONVOLUTION),
@@ -87,6 +88,15 @@ fn function_of(class: &str) -> Option<(&'static str, &'static [&'static str])> {
         }
         "Upsample" => ("torch.nn.functional.interpolate", &["size", "scale_factor"]),
         "GLU" => ("torch.nn.functional.glu", &["dim"]),
+        "BCEWithLogitsLoss" => ("torch.nn.functional.binary_cross_entropy_with_logits", LOSS),
+        "CosineSimilarity" => ("torch.nn.functional.cosine_similarity", &["dim"]),
+        "CrossEntropyLoss" => ("torch.nn.functional.cross_entropy", LOSS),
+        "HuberLoss" => ("torch.nn.functional.huber_loss", LOSS),
+        "KLDivLoss" => ("torch.nn.functional.kl_div", LOSS),
+        "L1Loss" => ("torch.nn.functional.l1_loss", LOSS),
+        "MSELoss" => ("torch.nn.functional.mse_loss", LOSS),
+        "NLLLoss" => ("torch.nn.functional.nll_loss", LOSS),
+        "SmoothL1Loss" => ("torch.nn.functional.smooth_l1_loss", LOSS),
         "Dropout" => ("torch.nn.functional.dropout", &[]),
         "Embedding" => ("torch.nn.functional.embedding", &["weight"]),
         "Flatten" => ("torch.flatten", &["start_dim", "end_dim"]),
@@ -290,7 +300,8 @@ impl Host<'_> {
         class: &str,
         args: &[(Option<Name>, Value)],
     ) -> Value {
-        let Some(input) = Args(args).get(0, "input").cloned() else { return Value::Unknown };
+        let first = Args(args).get(0, "input").or_else(|| Args(args).get(0, "x1"));
+        let Some(input) = first.cloned() else { return Value::Unknown };
         if class == SEQUENTIAL {
             let children = self.children(object);
             let step = |input, child: Value| match child {
@@ -304,9 +315,13 @@ impl Host<'_> {
         if function == IDENTITY {
             return input;
         }
-        let mut given = vec![(None, input)];
+        let mut given = args.to_vec();
         for name in from {
-            given.push((Some(Name::from(*name)), self.object_attribute(object, name)));
+            match self.object_attribute(object, name) {
+                // It is as if it were not given.
+                Value::None => {}
+                value => given.push((Some(Name::from(*name)), value)),
+            }
         }
         let path: Vec<Name> = function.split('.').map(Name::from).collect();
         let made = external_call(&path, &Args(&given), self.sources.capability());
@@ -460,7 +475,9 @@ impl Host<'_> {
         let path = [TORCH, "empty"].map(Name::from);
         let tensor = external_call(&path, &Args(&made), self.sources.capability());
         let tensor = self.allocate(tensor, Contents::Unknown);
-        self.parameter_of(tensor)
+        let made = self.parameter_of(tensor);
+        self.wanted.extend(made.allocations());
+        made
     }
 }
 

@@ -49,8 +49,20 @@ impl Host<'_> {
             Resolution::Function(at) if let Some(frame) = self.made_in(at, frame) => {
                 Value::Callable(Callable::Closure { frame, at })
             }
+            Resolution::Class(class) if let Some(around) = self.stands_in(class, frame) => {
+                Value::Callable(Callable::Local { class, around })
+            }
             found => self.resolved(found),
         }
+    }
+
+    /// The variables and code around a subclass of `torch.autograd.Function` that stands in the running
+    /// function.
+    fn stands_in(&self, class: ItemRef, frame: &mut Frame) -> Option<Arc<Frame>> {
+        let is_here = class.file == frame.file
+            && !frame.scope.is_empty()
+            && item_scope(self.sources, class) == frame.scope[..];
+        (is_here && self.is_differentiable(class)).then(|| frame.kept())
     }
 
     /// The variables and code that a plain function sees which stands in the running function, or in one
@@ -156,6 +168,21 @@ impl Host<'_> {
         (owner, self.seen_from(frame, member))
     }
 
+    /// A member of a class that stands in a function, with the variables that its methods see there.
+    pub(super) fn member_of_local(
+        &mut self,
+        class: ItemRef,
+        around: Arc<Frame>,
+        name: &str,
+    ) -> Value {
+        match self.member(&Resolution::Class(class), name) {
+            Value::Callable(Callable::Apply { .. }) => {
+                Value::Callable(Callable::Apply { class, around: Some(around) })
+            }
+            member => member,
+        }
+    }
+
     /// A member of a class with the variables that its methods see, where the class stands in the running
     /// function, or in one around that.
     pub(super) fn seen_from(&mut self, frame: &mut Frame, member: Value) -> Value {
@@ -181,6 +208,9 @@ impl Host<'_> {
                 item(self.sources, *at).map_or(Value::Unknown, |item| Value::Str(item.name))
             }
             Value::Member(member) => self.attribute_of_member(member, attr),
+            Value::Callable(Callable::Local { class, around }) => {
+                self.member_of_local(*class, around.clone(), attr)
+            }
             Value::Named(base) => self.member(base, attr),
             Value::Object(object) => match self.object_attribute(*object, attr) {
                 Value::Unknown => self.of_class(*object, attr),

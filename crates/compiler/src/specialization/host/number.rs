@@ -37,6 +37,7 @@ pub(super) fn as_number(value: &Value) -> Option<Number> {
         Value::Int(value) => Number::Int(*value),
         Value::Bool(value) => Number::Int(value.map(i128::from)),
         Value::Float(value) => Number::Float(*value),
+        Value::Address { .. } => Number::Int(None),
         Value::Tensor(tensor) => as_number(&data::item(tensor)?)?,
         _ => return None,
     })

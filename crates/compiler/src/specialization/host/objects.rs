@@ -1,5 +1,5 @@
-//! Objects whose attributes host code sets: the context of an `autograd.Function`, and parsers of
-//! command lines with what they parse, and namespaces.
+//! Objects whose attributes host code sets: the context of an `autograd.Function`, parsers of command lines
+//! and what they parse, and namespaces.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -76,24 +76,23 @@ impl Host<'_> {
                 Value::None
             }
             "add_argument" => {
-                if let Some((name, value)) = argument(args) {
-                    // A text is taken as one that the command line gives.
-                    let value = match (args.keyword("type"), value) {
-                        (Some(read), text @ Value::Str(_)) => {
-                            self.call_value(read, &[(None, text)])
-                        }
-                        (_, value) => value,
-                    };
-                    self.set_attribute(object, &name, value);
-                }
+                self.add_argument(object, args);
                 Value::Unknown
             }
-            // Groups of arguments are parts of the parser.
-            "add_argument_group" | "add_mutually_exclusive_group" => Value::Object(object),
-            // Without arguments everything has its default.
-            "parse_args" => Value::Object(object),
+            "set_defaults" => {
+                for (name, value) in args.0 {
+                    name.iter().for_each(|name| self.set_attribute(object, name, value.clone()));
+                }
+                Value::None
+            }
+            // Groups of arguments and parsers of commands are parts of the parser.
+            "add_argument_group"
+            | "add_mutually_exclusive_group"
+            | "add_subparsers"
+            | "add_parser" => Value::Object(object),
+            "parse_args" => self.parsed(object, args),
             "parse_known_args" => {
-                Value::Tuple(vec![Value::Object(object), Value::List(Vec::new())])
+                Value::Tuple(vec![self.parsed(object, args), Value::List(Vec::new())])
             }
             _ if self.sparse.contains(&object) => self.sparse_method(object, name, args),
             _ => self.instance_method(object, name, args.0),
@@ -107,28 +106,4 @@ impl Host<'_> {
         let index = named.find(|index| module.items[*index as usize].scope == class)?;
         Some(ItemRef { file, index })
     }
-}
-
-/// What `add_argument` adds: the name of the attribute, and the default.
-fn argument(args: &Args<'_>) -> Option<(Name, Value)> {
-    let text = |value: &Value| match value {
-        Value::Str(text) => Some(text.clone()),
-        _ => None,
-    };
-    let positional: Vec<Name> = args.positional().into_iter().filter_map(text).collect();
-    let long = positional.iter().find(|name| name.starts_with("--"));
-    let name = match args.keyword("dest").and_then(text) {
-        Some(name) => name,
-        None => long.or(positional.first())?.trim_start_matches('-').replace('-', "_").into(),
-    };
-    let is_option = positional.first()?.starts_with('-');
-    let action = args.keyword("action").and_then(text);
-    let value = match (args.keyword("default"), action.as_deref()) {
-        (Some(default), _) => default.clone(),
-        (None, Some("store_true")) => Value::Bool(Some(false)),
-        (None, Some("store_false")) => Value::Bool(Some(true)),
-        (None, _) if is_option && args.keyword("required").is_none() => Value::None,
-        (None, _) => Value::Unknown,
-    };
-    Some((name, value))
 }

@@ -12,12 +12,16 @@ use crate::hir::{
     Arg, ArgKind, Expr, ExprId, Function, Item, ItemKind, MainBlock, Name, Stmt, StmtId,
 };
 use crate::project::launchers::REGISTERS;
+use crate::project::routes::imported_files;
 use crate::project::{ItemRef, Resolution, Scope, item, resolve_expr};
 use crate::source::FileId;
 
 /// What registers a function that differentiates an operation: a method of the operation, and a function
 /// of `torch.library`.
 const REGISTERS_GRADIENT: &str = "register_autograd";
+
+/// The attribute of a `torch.library.Library` that says what its operations are under.
+pub(super) const LIBRARY: &str = "ns";
 
 /// Devices that run no kernels, as functions are registered for them beside those for GPUs.
 const OTHER_DEVICES: &[&str] = &["cpu", "meta", "mps", "CPU", "Meta", "MPS"];
@@ -30,8 +34,8 @@ struct Formula {
 }
 
 impl Host<'_> {
-    /// The function of `file` that the operation at a dotted path is: `torch.ops.library.name`, with an
-    /// overload or without.
+    /// The function of `file`, or of those that it imports, that the operation at a dotted path is:
+    /// `torch.ops.library.name`, with an overload or without.
     pub(super) fn operation(&mut self, file: FileId, path: &[Name]) -> Option<ItemRef> {
         let (library, name) = match path {
             [torch, ops, library, name] | [torch, ops, library, name, _]
@@ -42,10 +46,17 @@ impl Host<'_> {
             _ => return None,
         };
         let registered = Value::Str(format!("{library}::{name}").into());
+        let others = imported_files(self.sources, file);
+        let others = others.iter().copied().filter(|other| *other != file);
+        std::iter::once(file).chain(others).find_map(|file| self.operation_in(file, &registered))
+    }
+
+    /// The function of a file that is registered under a name.
+    fn operation_in(&mut self, file: FileId, registered: &Value) -> Option<ItemRef> {
         let module = self.sources.module(file)?;
         let found = module.items.iter().position(|item| match &item.kind {
             ItemKind::Function(function) => {
-                self.registers(file, item, function) == Some(registered.clone())
+                self.registers(file, item, function).as_ref() == Some(registered)
             }
             _ => false,
         });
@@ -64,8 +75,21 @@ impl Host<'_> {
         let decorator = function.decorators[decorators.iter().position(registers)?];
         let Expr::Call { args, .. } = &function.body.exprs[decorator] else { return None };
         let mut given = args.iter().map(|arg| arg.value);
-        let name = self.head_expr(file, &item.scope, function, given.next()?);
-        let second = given.next().map(|types| self.head_expr(file, &item.scope, function, types));
+        let mut next = |host: &mut Self| {
+            given.next().map(|value| host.head_expr(file, &item.scope, function, value))
+        };
+        let name = match next(self)? {
+            Value::Object(library) => {
+                match (self.object_attribute(library, LIBRARY), next(self)?) {
+                    (Value::Str(library), Value::Str(name)) => {
+                        Value::Str(format!("{library}::{name}").into())
+                    }
+                    _ => Value::Unknown,
+                }
+            }
+            name => name,
+        };
+        let second = next(self);
         let elsewhere =
             matches!(second, Some(Value::Str(types)) if OTHER_DEVICES.contains(&&*types));
         (!elsewhere).then_some(name)

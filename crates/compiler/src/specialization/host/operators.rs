@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::dtype::{float_of, is_integer, with_number};
-use super::environment::is_environment;
+use super::environment::{is_command_line, is_environment, is_option};
+use super::library::same_class;
 use super::misuse::{self, Misuse, is_whole};
 use super::number::{arithmetic, as_number};
 use super::value::{Callable, Tensor, Value};
@@ -32,6 +33,7 @@ pub(in crate::specialization) fn truth(value: &Value) -> Option<bool> {
         Value::Set(items) => Some(!items.is_empty()),
         Value::DType(_)
         | Value::TorchDType(_)
+        | Value::Address { .. }
         | Value::Named(_)
         | Value::Callable(_)
         | Value::Config(_) => Some(true),
@@ -311,7 +313,10 @@ fn identical(left: &Value, right: &Value) -> Option<bool> {
 
 fn same(left: &Value, right: &Value) -> Option<bool> {
     match (left.plain(), right.plain()) {
-        (Value::Unknown | Value::Global(_), _) | (_, Value::Unknown | Value::Global(_)) => None,
+        (left @ Value::Global(_), right) | (left, right @ Value::Global(_)) => {
+            same_class(left, right)
+        }
+        (Value::Unknown, _) | (_, Value::Unknown) => None,
         (Value::OneOf(values), other) | (other, Value::OneOf(values)) => {
             agreed(values, |value| same(value, other))
         }
@@ -343,6 +348,7 @@ fn same(left: &Value, right: &Value) -> Option<bool> {
             signature::same_empty(left, right)
         }
         (Value::Named(a), Value::Named(b)) => Some(a == b),
+        (Value::Address { .. }, Value::Address { .. }) => Some(left == right),
         (left, right) if misuse::are_unlike(left, right) => Some(false),
         (left, right) => Some(as_number(left)?.float()? == as_number(right)?.float()?),
     }
@@ -363,8 +369,8 @@ fn is_same_key(known: &Value, key: &Value) -> bool {
 }
 
 fn contains(container: &Value, item: &Value) -> Option<bool> {
-    if is_environment(container) {
-        // A variable of the environment is not set unless somebody sets it.
+    // A variable of the environment is not set unless somebody sets it, and no option is given.
+    if is_environment(container) || is_command_line(container) && is_option(item) {
         return Some(false);
     }
     if let (Value::Str(text), Value::Str(part)) = (container.plain(), item.plain()) {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::value::{Callable, Tensor, Value};
 use super::{Frame, Host};
@@ -87,6 +87,9 @@ fn scopes_bound(item: &Item, function: &Function) -> Vec<Vec<Name>> {
     around.map(|depth| item.scope[..depth].to_vec()).collect()
 }
 
+/// Allocations that tensors may not be in any more, each with the tensor in its place where that is known.
+pub(super) type Replaced = FxHashMap<u32, Option<Tensor>>;
+
 impl Host<'_> {
     /// Whether another function may bind `name` of `scope` at any time, or change its collection.
     pub(super) fn is_rebound(&mut self, file: FileId, scope: &[Name], name: &Name) -> bool {
@@ -137,10 +140,30 @@ impl Host<'_> {
         value
     }
 
+    /// `tensor.data = value`: the tensor is what it was and has the elements and the memory of another one.
+    pub(super) fn replace_data(&mut self, tensor: &Tensor, value: &Value) {
+        let Some(id) = tensor.allocation() else { return };
+        let is_parameter = self.parameters.contains(&id);
+        let known = matches!(value, Value::Tensor(_)) && self.doubt.is_straight();
+        let value = match (known, is_parameter) {
+            (true, true) => Some(self.parameter_of(value.clone())),
+            (true, false) => Some(value.clone()),
+            (false, _) => None,
+        };
+        let made = value.and_then(|value| match value {
+            Value::Tensor(made) if made.memory() != Some(id) => Some(made),
+            _ => None,
+        });
+        let is_wanted = self.wanted.contains(&id);
+        let new = made.as_ref().and_then(Tensor::allocation).filter(|_| is_wanted);
+        self.wanted.extend(new);
+        self.replaced.insert(id, made);
+    }
+
     /// Notes that the tensor that `object` names may have another shape and other memory now.
     pub(super) fn note_replaced(&mut self, frame: &mut Frame, object: ExprId) {
         let Value::Tensor(tensor) = self.expr(frame, object) else { return };
-        self.replaced.extend(tensor.storage.as_ref().and_then(|storage| storage.id));
+        self.replaced.extend(tensor.allocation().map(|id| (id, None)));
         if let Expr::Name(name) = &frame.code.body().exprs[object] {
             let name = name.clone();
             frame.variables.insert(name, Value::tensor(tensor.dtype.as_deref()));
@@ -153,24 +176,29 @@ impl Value {
     pub(super) fn degraded(&self) -> Value {
         match self {
             Value::Tensor(tensor) => Value::tensor(tensor.dtype.as_deref()),
-            Value::Int(_) => Value::Int(None),
+            Value::Int(_) | Value::Address { .. } => Value::Int(None),
             Value::Float(_) => Value::Float(None),
             Value::Bool(_) => Value::Bool(None),
             _ => Value::Unknown,
         }
     }
 
-    /// Forgets all but the dtype of tensors in memory that was replaced.
-    fn forget_replaced(&mut self, replaced: &FxHashSet<u32>) {
+    /// Forgets all but the dtype of tensors in memory that was replaced, where it is not known by which
+    /// tensor.
+    fn forget_replaced(&mut self, replaced: &Replaced) {
         match self {
-            Value::Tensor(tensor)
-                if tensor
-                    .storage
-                    .as_ref()
-                    .and_then(|storage| storage.id)
-                    .is_some_and(|id| replaced.contains(&id)) =>
-            {
-                *tensor = Tensor { dtype: tensor.dtype.clone(), ..Tensor::default() };
+            Value::Tensor(tensor) => {
+                // What took its place may have been replaced as well.
+                for _ in 0..replaced.len() {
+                    let Some(made) = tensor.allocation().and_then(|id| replaced.get(&id)) else {
+                        break;
+                    };
+                    let whole = made.clone().filter(|_| tensor.strides.is_none());
+                    *tensor = whole.unwrap_or_else(|| Tensor {
+                        dtype: tensor.dtype.clone(),
+                        ..Tensor::default()
+                    });
+                }
             }
             Value::Tuple(items) | Value::List(items) | Value::Record { items, .. } => {
                 items.iter_mut().for_each(|item| item.forget_replaced(replaced));

@@ -3,10 +3,18 @@
 use super::Host;
 use super::value::Value;
 
+/// The method that gives parameters and buffers by their names.
+const STATE: &str = "state_dict";
+
 impl Host<'_> {
-    /// What a method of a module goes over: parameters, the modules that it holds, or all within it and itself;
-    /// `None` for other methods.
+    /// What a method of a module goes over: parameters, the modules that it holds, or all within it and itself,
+    /// or the dict of its state; `None` for other methods.
     pub(super) fn within_module(&self, object: usize, method: &str) -> Option<Value> {
+        if method == STATE {
+            let named = |(name, held): (String, Value)| (Value::Str(name.into()), held);
+            let state = self.parameters_of(object)?.into_iter().map(named).collect();
+            return Some(Value::Dict(state));
+        }
         let (is_named, goes_over) = match method.strip_prefix("named_") {
             Some(goes_over) => (true, goes_over),
             None => (false, method),

@@ -17,7 +17,7 @@ use super::operators::{binary, position, subscript};
 use super::rebound;
 use super::reduced::made_of;
 use super::states;
-use super::value::{Descriptor, Tensor, Value};
+use super::value::{Descriptor, Storage, Tensor, Value};
 use super::views::{self, Bound, Part, elements, strides, swap_last, transpose, unknown_strides};
 use crate::builtins::TORCH;
 use crate::hir::{BinaryOp, Name};
@@ -385,7 +385,11 @@ pub(super) fn attribute(value: &Value, attr: &str) -> Value {
             Value::Int(size.zip(count).and_then(|(size, count)| size.checked_mul(count)))
         }
         (Value::Tensor(tensor), _) if let Some(kind) = states::kind(tensor, attr) => kind,
-        (Value::Tensor(tensor), "data") => Value::Tensor(tensor.clone()),
+        (Value::Tensor(tensor), "data") => {
+            let mut tensor = tensor.clone();
+            tensor.storage.iter_mut().for_each(|storage| storage.is_detached = true);
+            Value::Tensor(tensor)
+        }
         (Value::Tensor(tensor), "grad") => Value::Tensor(tensor.copied()),
         (Value::Tensor(_) | Value::Unknown, "shape") => Value::Ints,
         (Value::Tensor(_) | Value::Unknown, "ndim") => Value::Int(None),
@@ -476,7 +480,19 @@ fn method_of(value: &Value, name: &str, args: &Args<'_>) -> Option<Value> {
         },
         "tolist" => return data::nested(tensor),
         "unbind" => Value::Tuple(unbound(tensor, args)?),
-        "data_ptr" | "get_device" => Value::Int(None),
+        "data_ptr" => address(tensor).unwrap_or(Value::Int(None)),
+        "get_device" => Value::Int(None),
+        // Bytes, from the first one of the memory on.
+        "storage" | "untyped_storage" => {
+            let storage = tensor.storage.as_deref()?;
+            let whole = Storage { before: 0, elements: 0, ..storage.clone() };
+            Value::Tensor(Tensor {
+                dtype: Some("u8".into()),
+                storage: Some(Box::new(whole)),
+                on_gpu: tensor.on_gpu,
+                ..Tensor::default()
+            })
+        }
         "storage_offset" => Value::Int(tensor.storage.as_ref().map(|storage| storage.before)),
         "is_contiguous" if args.0.is_empty() => Value::Bool(views::is_contiguous(tensor)),
         "is_contiguous" => Value::Bool(None),
@@ -814,4 +830,14 @@ pub(super) fn rows(tensor: &Tensor) -> Option<Vec<Value>> {
     let longest = if data::of(tensor).is_some() { MAX_KNOWN_ROWS } else { MAX_ROWS };
     let row = |at| subscript(&Value::Tensor(tensor.clone()), &Value::Int(Some(at)));
     (*length <= longest).then(|| (0..*length).map(row).collect())
+}
+
+/// Where the first element of a tensor is.
+fn address(tensor: &Tensor) -> Option<Value> {
+    let storage = tensor.storage.as_deref()?;
+    let offset = match storage.before {
+        0 => 0,
+        before => before.checked_mul(element_size(tensor.dtype.as_deref()?)?)?,
+    };
+    Some(Value::Address { id: storage.id?, offset })
 }

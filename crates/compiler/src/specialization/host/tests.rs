@@ -119,9 +119,9 @@ for n in [100, 1]:
         ),
         expect![[r#"
             add (launch): x_ptr=*fp16:16 y_ptr=*fp16:16 out_ptr=*fp16:16 n=i32:16 BLOCK=64 num_warps=4 num_stages=3
+            add (launch): x_ptr=*bf16:16 y_ptr=*bf16:16 out_ptr=*bf16:16 n=i32 BLOCK=64 num_warps=4 num_stages=3
             add (launch): x_ptr=*fp32:16 y_ptr=*fp32:16 out_ptr=*fp32:16 n=i32 BLOCK=64 num_warps=4 num_stages=3
             add (launch): x_ptr=*fp32:16 y_ptr=*fp32:16 out_ptr=*fp32:16 n=1 BLOCK=64 num_warps=4 num_stages=3
-            add (launch): x_ptr=*bf16:16 y_ptr=*bf16:16 out_ptr=*bf16:16 n=i32 BLOCK=64 num_warps=4 num_stages=3
         "#]],
     );
 }

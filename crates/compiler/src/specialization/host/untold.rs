@@ -1,4 +1,4 @@
-//! Functions that give a number which no text tells: by chance, by the clock, by the process.
+//! Functions that give what no text tells: by chance, by the clock, by the process, by the machine.
 
 use super::Host;
 use super::arguments::Args;
@@ -6,8 +6,17 @@ use super::operators::join;
 use super::value::Value;
 use crate::hir::Name;
 
+/// The bits of a number that `random.random` draws.
+const FRACTION_BITS: u32 = 53;
+
+/// More choices are not followed.
+const MAX_CHOICES: i128 = 4096;
+
 /// What gives one of several elements.
 const CHOICE: &str = "random.choice";
+
+/// What gives several of several elements.
+const CHOICES: &[&str] = &["random.choices", "random.sample"];
 
 /// Functions that give an integer of Python's. Source: the documentation of Python, NumPy and PyTorch.
 const INTEGERS: &[&str] = &[
@@ -46,11 +55,51 @@ const FLOATS: &[&str] = &[
     "time.time",
 ];
 
+/// Functions that tell of the machine and of processes beside the running one, with what they give where
+/// there is no more than one GPU, one process and the project's own files. Source: the documentation of
+/// Python and PyTorch.
+const OF_MACHINE: &[(&str, Told)] = &[
+    ("os.path.exists", Told::Flag(false)),
+    ("os.path.isdir", Told::Flag(false)),
+    ("os.path.isfile", Told::Flag(false)),
+    ("torch.cuda.device_count", Told::Number(1)),
+    ("torch.distributed.get_rank", Told::Number(0)),
+    ("torch.distributed.get_world_size", Told::Number(1)),
+    ("torch.distributed.is_initialized", Told::Flag(false)),
+];
+
+#[derive(Clone, Copy)]
+enum Told {
+    Flag(bool),
+    Number(i128),
+}
+
+impl Told {
+    /// What may be given, and in one possible run is.
+    fn value(self, happens: bool) -> Value {
+        match self {
+            Told::Flag(flag) => Value::Bool(happens.then_some(flag)),
+            Told::Number(number) => Value::Int(happens.then_some(number)),
+        }
+    }
+}
+
 impl Host<'_> {
+    /// Whether what the text leaves open is as one possible run has it: such a run follows where this one
+    /// asks and is none.
+    pub(super) fn happens(&mut self) -> bool {
+        self.draws = true;
+        self.numbers.is_some()
+    }
+
     /// What such a function gives; `None` for others, and where they make an array. In one run that draws
     /// its random numbers, those that Python's library draws are known.
     pub(super) fn untold(&mut self, path: &[Name], args: &Args<'_>) -> Option<Value> {
         let path: Vec<&str> = path.iter().map(|name| &**name).collect();
+        let name = path.join(".");
+        if let Some((_, told)) = OF_MACHINE.iter().find(|(known, _)| *known == name) {
+            return Some(told.value(self.happens()));
+        }
         let bounds = match path.as_slice() {
             ["numpy", "random", "normal" | "randint" | "uniform"] => 2,
             ["numpy", ..] => 0,
@@ -59,10 +108,11 @@ impl Host<'_> {
         if args.keyword("size").is_some() || args.positional().len() > bounds {
             return None;
         }
-        let name = path.join(".");
-        let is_told = !INTEGERS.contains(&&*name) && !FLOATS.contains(&&*name) && name != CHOICE;
-        (!is_told).then(|| match self.drawn_in_run(&name, args) {
+        let chooses = CHOICES.contains(&&*name);
+        let is_number = INTEGERS.contains(&&*name) || FLOATS.contains(&&*name);
+        (chooses || is_number || name == CHOICE).then(|| match self.drawn_in_run(&name, args) {
             Some(drawn) => drawn,
+            None if chooses => Value::Unknown,
             None if name == CHOICE => one_of(args).unwrap_or(Value::Unknown),
             None if INTEGERS.contains(&&*name) => Value::Int(None),
             None => Value::Float(None),
@@ -86,6 +136,30 @@ impl Host<'_> {
                 let at = draw(0, items.len() as i128 - 1)?;
                 items.get(at as usize).cloned()
             }
+            ("random.sample", [items, Value::Int(Some(count))]) => {
+                let mut items = items.elements()?;
+                let count = usize::try_from(*count).ok().filter(|count| *count <= items.len())?;
+                let sample = (0..count).map(|_| {
+                    let at = draw(0, items.len() as i128 - 1)?;
+                    Some(items.remove(at as usize))
+                });
+                Some(Value::List(sample.collect::<Option<_>>()?))
+            }
+            ("random.choices", [items]) => {
+                let items = items.elements().filter(|items| !items.is_empty())?;
+                let count = match args.keyword("k") {
+                    None => 1,
+                    Some(Value::Int(Some(count))) => *count,
+                    Some(_) => return None,
+                };
+                let choice = |_| Some(items[draw(0, items.len() as i128 - 1)? as usize].clone());
+                let is_even = args.keyword("weights").or(args.keyword("cum_weights")).is_none();
+                let choices = (0..count.clamp(0, MAX_CHOICES)).map(choice);
+                Some(Value::List(choices.collect::<Option<_>>()?)).filter(|_| is_even)
+            }
+            ("random.random", []) => Some(Value::Float(Some(
+                draw(0, (1 << FRACTION_BITS) - 1)? as f64 / (1u64 << FRACTION_BITS) as f64,
+            ))),
             ("random.randint", [_, _]) => Some(Value::Int(Some(draw(known(0)?, known(1)?)?))),
             ("random.randrange" | "numpy.random.randint", [_, _]) => {
                 Some(Value::Int(Some(draw(known(0)?, known(1)? - 1)?)))

@@ -68,6 +68,13 @@ pub(in crate::specialization) enum Value {
     TorchDType(Arc<str>),
     /// A device of which no more is known: it says nothing of types.
     Device,
+    /// Where in memory something is: a number of which nothing is known but that it is another one elsewhere.
+    Address {
+        /// The allocation.
+        id: u32,
+        /// Bytes from its start on.
+        offset: i128,
+    },
     /// An autotune configuration.
     Config(Box<Config>),
     /// Something callable that has no name.
@@ -135,6 +142,10 @@ pub(in crate::specialization) struct Storage {
     pub(in crate::specialization) contents: Contents,
     /// Whether a conversion to another type has made it.
     pub(in crate::specialization) is_converted: bool,
+    /// Whether certainly no gradient of the tensor is wanted, whatever is wanted of the memory.
+    pub(in crate::specialization) is_detached: bool,
+    /// Whether functions made it of tensors whose gradients are wanted, so that its own is.
+    pub(in crate::specialization) is_of_wanted: bool,
 }
 
 impl Tensor {
@@ -199,6 +210,13 @@ pub(in crate::specialization) enum Callable {
         class: ItemRef,
         /// Variables and code of the function in which it stands, where it does.
         around: Option<Arc<Frame>>,
+    },
+    /// A `torch.autograd.Function` that stands in a function, as that one gives it.
+    Local {
+        /// The class.
+        class: ItemRef,
+        /// Variables and code of the function.
+        around: Arc<Frame>,
     },
     /// `kernel[grid]`.
     Launcher {
@@ -311,6 +329,9 @@ impl PartialEq for Value {
             (Value::Dict(a), Value::Dict(b)) => a == b,
             (Value::Tensor(a), Value::Tensor(b)) => a == b,
             (Value::Config(a), Value::Config(b)) => a.is_same(b),
+            (Value::Address { id: a, offset: of_a }, Value::Address { id: b, offset: of_b }) => {
+                a == b && of_a == of_b
+            }
             (Value::Member(a), Value::Member(b)) => a == b,
             (Value::Named(a), Value::Named(b)) => a == b,
             (Value::Global(a), Value::Global(b)) => a == b,

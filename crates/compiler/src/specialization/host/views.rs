@@ -860,6 +860,8 @@ fn join_storage(a: Option<&Storage>, b: Option<&Storage>) -> Option<Storage> {
         output: a.output.filter(|output| Some(*output) == b.output),
         made_of: a.made_of.filter(|output| Some(*output) == b.made_of),
         is_converted: a.is_converted && b.is_converted,
+        is_detached: a.is_detached && b.is_detached,
+        is_of_wanted: a.is_of_wanted && b.is_of_wanted,
         drawn: a.drawn.filter(|drawn| id.is_some() && Some(*drawn) == b.drawn),
         elements: a.elements,
         before: a.before,

@@ -190,7 +190,7 @@ fn is_transparent(found: &Resolution) -> bool {
 
 /// Where decorators come from that take no exceptions.
 const TRANSPARENT: &[&[&str]] =
-    &[&["abc"], &["functools"], &["pytest", "mark"], &["torch"], &["typing"]];
+    &[&["abc"], &["functools"], &["pytest", "mark"], &["torch"], &["typing"], &["unittest"]];
 
 /// Whether a decorator may hand on other arguments to a function than it gets.
 fn is_wrapper_of(found: &Resolution) -> bool {
