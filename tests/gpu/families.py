@@ -342,6 +342,13 @@ def chunk_states(heads, length, dim, dtype):
                      configs=[Config({"K": dim, "V": dim, "BLOCK_V": 64, "CHUNK": 64}, 4, stages) for stages in (2, 3)])
 
 
+def block_peaks(heads, length, dim, block):
+    arguments = {"q_ptr": randn(heads, length, dim, dtype=torch.float16), "k_ptr": randn(heads, length, dim, dtype=torch.float16),
+                 "peak_ptr": empty(heads, length // block, length), "length": length}
+    return sequences("block_peaks", (length // 64, heads), arguments, ["peak_ptr"], list(arguments)[:3],
+                     {"DIM": dim, "BLOCK_M": 64, "BLOCK_N": block}, tolerance=1e-3, flops=2 * heads * length**2 * dim)
+
+
 def chunk_backward(heads, length, dim):
     inputs = {f"{name}_ptr": randn(heads, length, dim, dtype=torch.bfloat16) / 4 for name in ("q", "k", "v", "do")}
     outputs = {f"d{name}_ptr": empty(heads, length, dim, dtype=torch.bfloat16) for name in ("q", "k", "v")}
@@ -421,6 +428,8 @@ case("sequences.varlen_attention", varlen_attention, [1000, 37, 2048, 512, 3000,
 case("sequences.sparse_attention", sparse_attention, 64, 4096, 64, 16)
 case("sequences.split_decode", split_decode, 16, 8, 16, 8192, 128, 8)
 case("sequences.chunk_states.bf16", chunk_states, 128, 4096, 128, torch.bfloat16)
+for block in (16, 64):
+    case(f"sequences.block_peaks.{block}", block_peaks, 32, 4096, 64, block)
 case("sequences.chunk_backward", chunk_backward, 128, 4096, 64)
 case("sequences.scaled_blocks.fp8", scaled_blocks, 4096, 4096, 4096, torch.float8_e4m3fn)
 case("sequences.scaled_blocks.int8", scaled_blocks, 4096, 4096, 4096, torch.int8)
