@@ -67,6 +67,14 @@ def norm_rows(n_rows, cols, dtype):
                 ["x_ptr", "y_ptr"], {"ROWS": 16, "COLS": triton.next_power_of_2(cols)}, 4, units(dtype))
 
 
+def norm_gradients(n_rows, cols, dtype):
+    arguments = {"dy_ptr": randn(n_rows, cols, dtype=dtype), "x_ptr": randn(n_rows, cols, dtype=dtype),
+                 "w_ptr": randn(cols, dtype=dtype), "dx_ptr": empty(n_rows, cols, dtype=dtype),
+                 "dw_ptr": torch.zeros(cols, device="cuda"), "n_cols": cols, "eps": 1e-6}
+    return rows("norm_gradients", (n_rows,), arguments, ["dx_ptr", "dw_ptr"], ["dy_ptr", "x_ptr", "dx_ptr"],
+                {"BLOCK_SIZE": triton.next_power_of_2(cols)}, 4, max(1e-3, units(dtype)), ["dw_ptr"])
+
+
 def softmax_rows(n_rows, cols, dtype):
     arguments = {"x_ptr": randn(n_rows, cols, dtype=dtype), "y_ptr": empty(n_rows, cols, dtype=dtype),
                  "n_rows": n_rows, "n_cols": cols}
@@ -199,6 +207,7 @@ for dtype in (torch.float32, torch.bfloat16):
     case(f"rows.smoothed_loss.{name}", smoothed_loss, 4096, 32_000, dtype)
     case(f"rows.moments.{name}", moments, 4096, 16_384, dtype)
     case(f"rows.norm_rows.{name}", norm_rows, 2**17, 256, dtype)
+    case(f"rows.norm_gradients.{name}", norm_gradients, 16_384, 1024, dtype)
     case(f"rows.softmax_rows.{name}", softmax_rows, 2**17, 250, dtype)
     case(f"rows.column_moments.{name}", column_moments, 8192, 8192, dtype)
     case(f"rows.adam.{name}", adam, 2**24, dtype)
