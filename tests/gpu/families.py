@@ -67,6 +67,14 @@ def norm_rows(n_rows, cols, dtype):
                 ["x_ptr", "y_ptr"], {"ROWS": 16, "COLS": triton.next_power_of_2(cols)}, 4, units(dtype))
 
 
+def norm_gradients(n_rows, cols, dtype):
+    arguments = {"dy_ptr": randn(n_rows, cols, dtype=dtype), "x_ptr": randn(n_rows, cols, dtype=dtype),
+                 "w_ptr": randn(cols, dtype=dtype), "dx_ptr": empty(n_rows, cols, dtype=dtype),
+                 "dw_ptr": torch.zeros(cols, device="cuda"), "n_cols": cols, "eps": 1e-6}
+    return rows("norm_gradients", (n_rows,), arguments, ["dx_ptr", "dw_ptr"], ["dy_ptr", "x_ptr", "dx_ptr"],
+                {"BLOCK_SIZE": triton.next_power_of_2(cols)}, 4, max(1e-3, units(dtype)), ["dw_ptr"])
+
+
 def softmax_rows(n_rows, cols, dtype):
     arguments = {"x_ptr": randn(n_rows, cols, dtype=dtype), "y_ptr": empty(n_rows, cols, dtype=dtype),
                  "n_rows": n_rows, "n_cols": cols}
@@ -199,6 +207,7 @@ for dtype in (torch.float32, torch.bfloat16):
     case(f"rows.smoothed_loss.{name}", smoothed_loss, 4096, 32_000, dtype)
     case(f"rows.moments.{name}", moments, 4096, 16_384, dtype)
     case(f"rows.norm_rows.{name}", norm_rows, 2**17, 256, dtype)
+    case(f"rows.norm_gradients.{name}", norm_gradients, 16_384, 1024, dtype)
     case(f"rows.softmax_rows.{name}", softmax_rows, 2**17, 250, dtype)
     case(f"rows.column_moments.{name}", column_moments, 8192, 8192, dtype)
     case(f"rows.adam.{name}", adam, 2**24, dtype)
@@ -342,6 +351,13 @@ def chunk_states(heads, length, dim, dtype):
                      configs=[Config({"K": dim, "V": dim, "BLOCK_V": 64, "CHUNK": 64}, 4, stages) for stages in (2, 3)])
 
 
+def block_peaks(heads, length, dim, block):
+    arguments = {"q_ptr": randn(heads, length, dim, dtype=torch.float16), "k_ptr": randn(heads, length, dim, dtype=torch.float16),
+                 "peak_ptr": empty(heads, length // block, length), "length": length}
+    return sequences("block_peaks", (length // 64, heads), arguments, ["peak_ptr"], list(arguments)[:3],
+                     {"DIM": dim, "BLOCK_M": 64, "BLOCK_N": block}, tolerance=1e-3, flops=2 * heads * length**2 * dim)
+
+
 def chunk_backward(heads, length, dim):
     inputs = {f"{name}_ptr": randn(heads, length, dim, dtype=torch.bfloat16) / 4 for name in ("q", "k", "v", "do")}
     outputs = {f"d{name}_ptr": empty(heads, length, dim, dtype=torch.bfloat16) for name in ("q", "k", "v")}
@@ -421,6 +437,8 @@ case("sequences.varlen_attention", varlen_attention, [1000, 37, 2048, 512, 3000,
 case("sequences.sparse_attention", sparse_attention, 64, 4096, 64, 16)
 case("sequences.split_decode", split_decode, 16, 8, 16, 8192, 128, 8)
 case("sequences.chunk_states.bf16", chunk_states, 128, 4096, 128, torch.bfloat16)
+for block in (16, 64):
+    case(f"sequences.block_peaks.{block}", block_peaks, 32, 4096, 64, block)
 case("sequences.chunk_backward", chunk_backward, 128, 4096, 64)
 case("sequences.scaled_blocks.fp8", scaled_blocks, 4096, 4096, 4096, torch.float8_e4m3fn)
 case("sequences.scaled_blocks.int8", scaled_blocks, 4096, 4096, 4096, torch.int8)

@@ -281,7 +281,7 @@ impl Wish {
     fn settled(self, limits: &SmLimits, manifest: &Manifest, registers: u32, loads: u32) -> Wish {
         let Manifest { num_warps, shared_bytes, .. } = manifest;
         let (resident, _) = limits.resident_blocks(*num_warps, registers, *shared_bytes);
-        let is_full = resident * num_warps >= limits.warps;
+        let is_full = is_full(limits, *num_warps, resident);
         let mut more = limits.more_blocks(*num_warps, registers, *shared_bytes);
         let fills = more.any(|(blocks, limit)| {
             blocks * num_warps >= limits.warps && can_lose(registers, limit)
@@ -323,7 +323,7 @@ impl Wish {
                 streams::blocks_with_room(num_warps * 32, limits.warps, registers, room)
             }
             Wish::Room { in_loops } => {
-                let is_full = resident * num_warps >= limits.warps;
+                let is_full = is_full(limits, *num_warps, resident);
                 let (with_spare, _) =
                     limits.resident_blocks(*num_warps, registers + SPARE, *shared_bytes);
                 let has_enough = is_full && (in_loops || with_spare == resident);
@@ -353,6 +353,13 @@ impl Wish {
             }
         }
     }
+}
+
+/// Whether a multiprocessor has room for no more than `resident` CTAs, whatever they take. On an H100, rows of entmax and
+/// their gradients by CTAs of one warp take 0.91 to 0.97 times what they do under Triton with as many CTAs as may be, where
+/// it was 1.04 to 1.11 on an H200 with registers for three quarters of them.
+fn is_full(limits: &SmLimits, num_warps: u32, resident: u32) -> bool {
+    resident * num_warps >= limits.warps || resident >= limits.blocks
 }
 
 /// The PTX of a kernel of which `blocks` CTAs of `threads` are to fit a multiprocessor.
@@ -542,6 +549,9 @@ mod tests {
         assert_eq!(once.settled(limits, &manifest, 40, 0), Wish::Blocks(GROWTH_ONCE));
         assert_eq!(once.settled(limits, &manifest, 48, 0), once, "32 registers are too few");
         assert_eq!(in_loops.settled(limits, &manifest, 40, 0), in_loops);
+        let of_a_warp = Manifest { num_warps: 1, ..Manifest::default() };
+        assert_eq!(in_loops.blocks(limits, &of_a_warp, 64), None, "all CTAs are there");
+        assert_eq!(in_loops.blocks(limits, &of_a_warp, 72), Some(21));
     }
 
     #[test]

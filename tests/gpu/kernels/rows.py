@@ -92,6 +92,28 @@ def norm_rows(x_ptr, w_ptr, b_ptr, y_ptr, n_rows, n_cols, eps, ROWS: tl.constexp
     tl.store(y_ptr + rows * n_cols + cols, centered * scale * w + b, mask=mask)
 
 
+# tile: dy, x, w, dx, dw = randn(8, 304), randn(8, 304, seed=1), randn(304, seed=2), empty(8, 304), zeros(304)
+# tile: norm_gradients[(8,)](dy, x, w, dx, dw, 304, 1e-6, BLOCK_SIZE=512)
+# tile: scale = rsqrt(mean(x * x, 1).view(8, 1) + 1e-6)
+# tile: assert allclose(dw, sum(dy * x * scale, 0), rtol=1e-4, atol=1e-4)
+# tile: assert allclose(dx, (dy * w - x * scale * mean(dy * w * x * scale, 1).view(8, 1)) * scale, rtol=1e-4, atol=1e-4)
+@triton.jit
+def norm_gradients(dy_ptr, x_ptr, w_ptr, dx_ptr, dw_ptr, n_cols, eps, BLOCK_SIZE: tl.constexpr):
+    """Gradients of RMS normalization; what all rows give those of the weights is added up in memory."""
+    row = tl.program_id(0).to(tl.int64)
+    cols = tl.arange(0, BLOCK_SIZE)
+    mask = cols < n_cols
+    dy = tl.load(dy_ptr + row * n_cols + cols, mask=mask, other=0.0).to(tl.float32)
+    x = tl.load(x_ptr + row * n_cols + cols, mask=mask, other=0.0).to(tl.float32)
+    w = tl.load(w_ptr + cols, mask=mask, other=0.0).to(tl.float32)
+    scale = tl.rsqrt(tl.sum(x * x, 0) / n_cols + eps)
+    x *= scale
+    tl.atomic_add(dw_ptr + cols, dy * x, mask=mask)
+    dy *= w
+    dx = (dy - x * (tl.sum(dy * x, 0) / n_cols)) * scale
+    tl.store(dx_ptr + row * n_cols + cols, dx.to(dx_ptr.dtype.element_ty), mask=mask)
+
+
 @triton.jit
 def softmax_rows(x_ptr, y_ptr, n_rows, n_cols, ROWS: tl.constexpr, COLS: tl.constexpr):
     """Softmax of many short rows at once."""

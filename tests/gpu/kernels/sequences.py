@@ -247,6 +247,25 @@ def chunk_states(k_ptr, v_ptr, g_ptr, h_ptr, length, K: tl.constexpr, V: tl.cons
         state = state * tl.exp(last) + tl.dot(keys, values)
 
 
+# tile: q, k, peaks = randn(2, 128, 64, dtype=fp16), randn(2, 128, 64, dtype=fp16, seed=1), empty(2, 4, 128)
+# tile: block_peaks[(2, 2)](q, k, peaks, 128, DIM=64, BLOCK_M=64, BLOCK_N=32)
+# tile: first = q[0].to(fp32) @ k[0, 32:64].to(fp32).T
+# tile: assert allclose(peaks[0, 1], max(first, 1), rtol=1e-3, atol=1e-2)
+@triton.jit
+def block_peaks(q_ptr, k_ptr, peak_ptr, length, DIM: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    """The largest score of each query in each block of keys, by which sparse attention chooses blocks."""
+    head = tl.program_id(1).to(tl.int64) * length
+    m, n, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N), tl.arange(0, DIM)
+    q = tl.load(q_ptr + (head + m)[:, None] * DIM + d[None, :])
+    keys = k_ptr + (head + n)[:, None] * DIM + d[None, :]
+    peaks = peak_ptr + head * (length // BLOCK_N) + m
+    for _ in range(length // BLOCK_N):
+        k = tl.load(keys)
+        tl.store(peaks, tl.max(tl.dot(q, tl.trans(k)), 1))
+        keys += BLOCK_N * DIM
+        peaks += length
+
+
 @triton.jit
 def chunk_backward(q_ptr, k_ptr, v_ptr, do_ptr, dq_ptr, dk_ptr, dv_ptr, length, K: tl.constexpr,
                    V: tl.constexpr, CHUNK: tl.constexpr):

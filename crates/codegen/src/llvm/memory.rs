@@ -41,7 +41,9 @@ const LANES: u32 = 32;
 /// A line of the cache, in bytes.
 const LINE: u32 = 128;
 
-/// What has a read bring two lines, of which the first begins at a multiple of 256 bytes.
+/// What has a read bring two lines, of which the first begins at a multiple of 256 bytes: of a tensor's run by tiles with
+/// one axis. Behind a line of a tile of rows the row may end, or others read it: on an H200, a stencil takes 0.993 times as
+/// long without and a softmax of several rows 0.995 times, on an H100 both 1.001 times.
 const TWO_LINES: &str = ".L2::256B";
 
 /// The first compute capability whose reads say how much they bring.
@@ -209,8 +211,9 @@ impl Emitter<'_> {
                     let parts: Vec<Val> = others.iter().map(|&at| all[at]).collect();
                     self.pack(Ty::of(elem), words, &parts)
                 });
+                let is_run = self.ty(data.operand(0)).shape().len() == 1;
                 let line = match self.line_of(data.operand(0)) {
-                    WHOLE_LINE if words.of_warp() <= LINE => TWO_LINES,
+                    WHOLE_LINE if is_run && words.of_warp() <= LINE => TWO_LINES,
                     line => line,
                 };
                 self.asm_load((words, line), ptr, predicate, fill, hints)

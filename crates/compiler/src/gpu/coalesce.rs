@@ -148,11 +148,11 @@ pub fn choose(func: &Function) -> Result<Anchors, LayoutError> {
         common.end = common.end.max(mask.map_or(u64::MAX, |mask| known_end(func, mask)));
         accesses.push((inst, group));
     }
-    let limits = write_limits(func, &infos, &accesses);
+    let maps = !func.walk().into_iter().any(|at| combines(func.insts[at].opcode));
+    let limits = write_limits(func, &infos, &accesses, !maps);
     let width_of = |inst: Inst, common: &Common| {
         common.widest.min(common.narrowest).min(limits[inst].unwrap_or(usize::MAX))
     };
-    let maps = !func.walk().into_iter().any(|at| combines(func.insts[at].opcode));
     let apart = |inst: Inst, group: &Group, common: &Common| {
         maps && reads_apart(func, &infos, inst, group, common, width_of(inst, common))
     };
@@ -327,68 +327,110 @@ fn stride_limit(func: &Function, infos: &AxisInfos, ptr: Value, axis: usize) -> 
 }
 
 /// How many neighbors a thread may hold for writes, and for reads of one group with a write whose
-/// values come from them element by element, or by scans, which leave elements where they are.
+/// values come from them element by element, or by scans, which leave elements where they are. Where threads
+/// combine elements anyway, writes that share reads, and what else is read for them, hold as few as the
+/// narrowest, so that nothing changes threads between them: on an H100, gradients of RMS and layer normalization
+/// whose programs add those of the weights up in memory take 0.88 to 1.00 times what they do under Triton so, where
+/// it was 0.98 to 1.10. Others are better off with the widest accesses: a step of Adam took 1.004 times as long.
 fn write_limits(
     func: &Function,
     infos: &AxisInfos,
     accesses: &[(Inst, Group)],
+    shares: bool,
 ) -> SecondaryMap<Inst, Option<usize>> {
     let groups: FxHashMap<Inst, &Group> = accesses.iter().map(|(at, group)| (*at, group)).collect();
-    let mut makers: SecondaryMap<Value, Option<Inst>> = SecondaryMap::new();
+    let makers = makers(func);
+    let mut limits: SecondaryMap<Inst, Option<usize>> = SecondaryMap::new();
+    let mut sharers = Vec::new();
+    for (write, group) in accesses {
+        if func.insts[*write].opcode == Opcode::Load {
+            continue;
+        }
+        let whole = whole_limit(func, infos, *write, group.1[0]);
+        lower(&mut limits, &[*write], whole);
+        let mut sharing = sources(func, &makers, *write);
+        sharing.retain(|inst| groups.get(inst).is_some_and(|other| *other == group));
+        if !sharing.is_empty() {
+            sharing.push(*write);
+            let limit = write_limit(func, infos, *write, group.1[0]);
+            lower(&mut limits, &sharing, limit);
+            sharers.push(sharing);
+        }
+    }
+    if shares {
+        share_least(&mut limits, &sharers);
+    }
+    limits
+}
+
+/// Lowers the limits of those who share to the least among them, until all agree.
+fn share_least(limits: &mut SecondaryMap<Inst, Option<usize>>, sharers: &[Vec<Inst>]) {
+    let mut changes = true;
+    while changes {
+        changes = false;
+        for sharing in sharers {
+            let least = sharing.iter().filter_map(|&inst| limits[inst]).min();
+            changes |= least.is_some_and(|least| lower(limits, sharing, least));
+        }
+    }
+}
+
+/// Lowers the limits of `insts` to `limit` where they are above; tells whether any is.
+fn lower(limits: &mut SecondaryMap<Inst, Option<usize>>, insts: &[Inst], limit: usize) -> bool {
+    let mut changes = false;
+    for &inst in insts {
+        changes |= limits[inst].is_none_or(|known| limit < known);
+        limits[inst] = Some(limits[inst].map_or(limit, |known| known.min(limit)));
+    }
+    changes
+}
+
+/// By value, the instruction that it is a result of.
+fn makers(func: &Function) -> SecondaryMap<Value, Option<Inst>> {
+    let mut makers = SecondaryMap::new();
     for inst in func.walk() {
         for &result in &func.insts[inst].results {
             makers[result] = Some(inst);
         }
     }
-    let mut limits: SecondaryMap<Inst, Option<usize>> = SecondaryMap::new();
-    for (write, group) in accesses {
-        let data = &func.insts[*write];
-        if data.opcode == Opcode::Load {
-            continue;
-        }
-        let limit = write_limit(func, infos, *write, group.1[0]);
-        let whole = whole_limit(func, infos, *write, group.1[0]);
-        let mut lower = |inst: Inst, limit: usize| {
-            limits[inst] = Some(limits[inst].map_or(limit, |known: usize| known.min(limit)));
+    makers
+}
+
+/// What the values that `write` writes come from, element by element or by scans.
+fn sources(func: &Function, makers: &SecondaryMap<Value, Option<Inst>>, write: Inst) -> Vec<Inst> {
+    let mut seen = FxHashSet::default();
+    let mut open = vec![write];
+    while let Some(inst) = open.pop() {
+        let data = &func.insts[inst];
+        let slots = match data.opcode {
+            Opcode::Gather => 1..2,
+            Opcode::Store | Opcode::AtomicRmw | Opcode::AtomicCas => 1..3,
+            Opcode::Scan => 0..data.operands.len(),
+            opcode if is_elementwise(opcode) => 0..3,
+            _ => 0..0,
         };
-        lower(*write, whole);
-        let mut seen = FxHashSet::default();
-        let mut open = vec![*write];
-        while let Some(inst) = open.pop() {
-            if inst != *write && groups.get(&inst).is_some_and(|other| *other == group) {
-                lower(inst, limit);
-                lower(*write, limit);
-            }
-            let data = &func.insts[inst];
-            let sources = match data.opcode {
-                Opcode::Gather => 1..2,
-                Opcode::Store | Opcode::AtomicRmw | Opcode::AtomicCas => 1..3,
-                Opcode::Scan => 0..data.operands.len(),
-                opcode if is_elementwise(opcode) => 0..3,
-                _ => 0..0,
-            };
-            let values = sources.filter_map(|slot| data.operand_opt(slot));
-            open.extend(values.filter_map(|value| makers[value]).filter(|&from| seen.insert(from)));
-        }
+        let values = slots.filter_map(|slot| data.operand_opt(slot));
+        open.extend(values.filter_map(|value| makers[value]).filter(|&from| seen.insert(from)));
     }
-    limits
+    let mut found: Vec<Inst> = seen.into_iter().filter(|&inst| inst != write).collect();
+    found.sort_unstable();
+    found
 }
 
 /// The neighbors along `axis` that one thread may hold so that a warp writes whole sectors: those of
-/// one instruction.
+/// one instruction. On an H100, gradients of normalized rows of 1,000 that all programs add up in memory take 0.26
+/// times as long with neighbors in neighboring threads as with four in each, which are added one by one.
 fn write_limit(func: &Function, infos: &AxisInfos, inst: Inst, axis: usize) -> usize {
     let data = &func.insts[inst];
     let ptr = data.operand(0);
-    match (data.opcode, &data.attrs) {
-        (Opcode::Store, _) => {
-            // One instruction writes all of its elements or none.
-            let alike =
-                data.operand_opt(2).map_or(i64::MAX, |mask| infos.get(func, mask).constancy[axis]);
-            vector_elements(func, infos, ptr, axis).min(alike as usize)
-        }
+    // One instruction writes all of its elements or none.
+    let alike = data.operand_opt(2).map_or(i64::MAX, |mask| infos.get(func, mask).constancy[axis]);
+    let widest = match (data.opcode, &data.attrs) {
+        (Opcode::Store, _) => vector_elements(func, infos, ptr, axis),
         (_, Attrs::Atomic(atomic)) if atomic.op == AtomicOp::FAdd => widest_vector(func, ptr),
         _ => 1,
-    }
+    };
+    widest.min(alike as usize)
 }
 
 /// The same for what follows from no read of its group, such as products: one instruction writes what

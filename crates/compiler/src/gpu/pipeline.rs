@@ -142,18 +142,23 @@ struct Known {
 
 fn pipeline_region(func: &mut Function, known: &Known, region: Region, which: EarlyLoads) -> bool {
     let mut from_registers = false;
-    let insts = std::mem::take(&mut func.regions[region].insts);
-    for inst in insts {
+    let mut at = 0;
+    // Plans look at all of the function, so that nothing may be missing from it meanwhile.
+    while let Some(&inst) = func.regions[region].insts.get(at) {
         match Plan::new(func, known, inst, which) {
             Some(plan) => {
                 from_registers |= plan.loads.iter().any(|load| load.buffered.is_none());
+                let behind = func.regions[region].insts.split_off(at + 1);
+                func.regions[region].insts.truncate(at);
                 plan.write(func, region);
+                at = func.regions[region].insts.len();
+                func.regions[region].insts.extend(behind);
             }
             None => {
-                func.regions[region].insts.push(inst);
                 for inner in func.insts[inst].regions.clone() {
                     from_registers |= pipeline_region(func, known, inner, which);
                 }
+                at += 1;
             }
         }
     }
