@@ -35,6 +35,9 @@ pub(crate) struct Mentions {
     items: FxHashMap<Name, Vec<u32>>,
     /// What the module's own decorators change, by the names that they begin with.
     registering: FxHashMap<Name, Vec<Name>>,
+    /// The names that decorators of functions, of classes and of their methods begin with, by the names of
+    /// the functions and classes.
+    decorators: FxHashMap<Name, Vec<Name>>,
 }
 
 impl Mentions {
@@ -62,8 +65,13 @@ impl Mentions {
                 }
             }
         }
+        let mut decorators: FxHashMap<Name, Vec<Name>> = FxHashMap::default();
+        for (at, by) in decorated(&module) {
+            let name = outermost(&module.items[at as usize]).clone();
+            decorators.entry(name).or_default().push(by.clone());
+        }
         let registering = registering(&module);
-        Mentions { module, items, registering }
+        Mentions { module, items, registering, decorators }
     }
 
     /// The functions and assignments that mention one of `names`.
@@ -74,12 +82,7 @@ impl Mentions {
     /// The names of what the decorators of the functions and classes of this name change, which may have
     /// them then: they register them.
     fn registered(&self, name: &Name) -> impl Iterator<Item = Name> {
-        let module = &self.module;
-        let items = module.items_named(name).map(|index| &module.items[index as usize]);
-        // What registers methods registers their class.
-        let methods = || module.items.iter().filter(|item| item.scope[..] == [name.clone()]);
-        let methods = is_class(module, name).then(methods).into_iter().flatten();
-        let decorators = items.chain(methods).flat_map(|item| decorated_by(module, item));
+        let decorators = self.decorators.get(name).into_iter().flatten();
         decorators.filter_map(|name| self.registering.get(name)).flatten().cloned()
     }
 
@@ -113,8 +116,7 @@ impl Mentions {
 /// What the decorators of a module change that are its own, by the names that they begin with: a function
 /// changes what it fills, an object or a class itself.
 fn registering(module: &Module) -> FxHashMap<Name, Vec<Name>> {
-    let decorated = module.items.iter().flat_map(|item| decorated_by(module, item));
-    let decorators: FxHashSet<&Name> = decorated.collect();
+    let decorators: FxHashSet<&Name> = decorated(module).into_iter().map(|(_, by)| by).collect();
     let mut found: FxHashMap<Name, Vec<Name>> = FxHashMap::default();
     for item in module.items.iter().filter(|item| decorators.contains(outermost(item))) {
         let changed = match &item.kind {
@@ -127,28 +129,29 @@ fn registering(module: &Module) -> FxHashMap<Name, Vec<Name>> {
     found
 }
 
-/// The names that the decorators of a function, class or method begin with that runs when its module does.
-pub(super) fn decorated_by<'i>(module: &Module, item: &'i Item) -> Vec<&'i Name> {
+/// The functions, classes and methods that are defined when a module runs and have decorators, by their places
+/// among the items, each with the name that one of these begins with.
+pub(super) fn decorated(module: &Module) -> Vec<(u32, &Name)> {
+    let outermost = module.items.iter().filter(|item| item.scope.is_empty());
+    let classes = outermost.filter(|item| matches!(item.kind, ItemKind::Class(_)));
+    let classes: FxHashSet<&Name> = classes.map(|item| &item.name).collect();
+    let is_defined = |item: &Item| match &item.scope[..] {
+        [] => true,
+        [class] => classes.contains(class),
+        _ => false,
+    };
+    let items = (0..).zip(&module.items).filter(|(_, item)| is_defined(item));
+    items.flat_map(|(at, item)| decorated_by(item).into_iter().map(move |by| (at, by))).collect()
+}
+
+/// The names that the decorators of a function or class begin with.
+fn decorated_by(item: &Item) -> Vec<&Name> {
     let (body, decorators) = match &item.kind {
         ItemKind::Function(function) => (&function.body, &function.decorators),
         ItemKind::Class(class) => (&class.body, &class.decorators),
         _ => return Vec::new(),
     };
-    let is_defined = match &item.scope[..] {
-        [] => true,
-        [class] => is_class(module, class),
-        _ => false,
-    };
-    let decorators = decorators.iter().filter(|_| is_defined);
-    decorators.filter_map(|decorator| collections::root(body, *decorator)).collect()
-}
-
-/// Whether a module has a class of this name at its top.
-fn is_class(module: &Module, name: &Name) -> bool {
-    module.items_named(name).any(|index| {
-        let item = &module.items[index as usize];
-        item.scope.is_empty() && matches!(item.kind, ItemKind::Class(_))
-    })
+    decorators.iter().filter_map(|decorator| collections::root(body, *decorator)).collect()
 }
 
 /// The names in a piece of code by which it may reach functions that launch.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::launchers::{Mentions, decorated_by, launchers, mentions, outermost};
+use super::launchers::{self, Mentions, launchers, mentions, outermost};
 use super::{ItemRef, Resolution, Scope, Sources, item, resolve, resolve_item};
 use crate::hir::{Expr, ExprId, Item, ItemKind, Literal, Module, Name, Stmt};
 use crate::source::FileId;
@@ -261,13 +261,10 @@ fn decorated(sources: &dyn Sources, (file, module): (FileId, &Module)) -> Vec<(u
     };
     let mut known: FxHashMap<&Name, Option<Resolution>> = FxHashMap::default();
     let mut found = Vec::new();
-    for (index, item) in (0..).zip(&module.items) {
-        for name in decorated_by(module, item) {
-            let with = known
-                .entry(name)
-                .or_insert_with(|| Some(resolve(sources, scope, name)).filter(is_own));
-            found.extend(with.clone().map(|with| (index, with)));
-        }
+    for (index, name) in launchers::decorated(module) {
+        let with =
+            known.entry(name).or_insert_with(|| Some(resolve(sources, scope, name)).filter(is_own));
+        found.extend(with.clone().map(|with| (index, with)));
     }
     found
 }

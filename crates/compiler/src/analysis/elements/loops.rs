@@ -213,9 +213,7 @@ impl Elements<'_> {
             let mut reads = self.random.iter().filter(|read| read.var == var);
             reads.any(|read| !self.is_invariant(&read.offset, placeholder, inst))
         };
-        self.is_unchanged(term, placeholder, inst, &|var| {
-            Some(var) == trip || reads_elsewhere(var)
-        })
+        self.is_unchanged(term, placeholder, inst, &|var| Some(var) == trip || reads_elsewhere(var))
     }
 
     /// True when a term rests on nothing that a loop changes but its trip. What is read at random is read

@@ -63,11 +63,9 @@ impl Host<'_> {
         frames: &mut FxHashSet<*const Frame>,
     ) {
         match value {
-            Value::Object(object) => {
-                if found.insert(*object) {
-                    let held = self.objects.get(object).into_iter().flat_map(Variables::values);
-                    held.for_each(|value| self.reach(value, found, frames));
-                }
+            Value::Object(object) if found.insert(*object) => {
+                let held = self.objects.get(object).into_iter().flat_map(Variables::values);
+                held.for_each(|value| self.reach(value, found, frames));
             }
             Value::Tuple(items)
             | Value::List(items)
@@ -83,11 +81,9 @@ impl Host<'_> {
                 Callable::Lambda { frame, .. }
                 | Callable::Closure { frame, .. }
                 | Callable::Local { around: frame, .. },
-            ) => {
-                if frames.insert(Arc::as_ptr(frame)) {
-                    let held = frame.variables.values();
-                    held.for_each(|value| self.reach(value, found, frames));
-                }
+            ) if frames.insert(Arc::as_ptr(frame)) => {
+                let held = frame.variables.values();
+                held.for_each(|value| self.reach(value, found, frames));
             }
             Value::Callable(Callable::Partial { callee, args }) => {
                 self.reach(callee, found, frames);
