@@ -413,6 +413,13 @@ impl Body {
             _ => Vec::new(),
         }
     }
+
+    /// Whether a name stands in an expression.
+    pub(crate) fn mentions(&self, id: ExprId, name: &str) -> bool {
+        let mut mentions = self.exprs[id].is_name(name);
+        self.exprs[id].for_each_child(|child| mentions = mentions || self.mentions(child, name));
+        mentions
+    }
 }
 
 /// Where the parts of a body stand. Kept apart so that bodies compare equal across moves.

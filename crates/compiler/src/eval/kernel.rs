@@ -118,7 +118,7 @@ pub(super) fn infer_function(
     let locals = evaluator.symbolic_arguments(at, &function, entry);
     evaluator.check_decorators(at, &function);
     evaluator.run_kernel(&function, locals);
-    if evaluator.has_alternatives(at) {
+    if evaluator.has_other_definitions(at) {
         // One of several definitions, each for its own version of Triton.
         evaluator.diagnostics.retain(|found| {
             !matches!(found.code, Code::UnknownBuiltin | Code::UnknownKeyword | Code::NoAttribute)

@@ -409,10 +409,28 @@ impl Evaluator<'_> {
     /// True when something else is bound to the same name in the same place, as under `if` and
     /// `else`: which one counts is known at run time only.
     pub(super) fn has_alternatives(&self, at: ItemRef) -> bool {
-        let is_other = |other: &ItemRef| {
-            *other == at || project::resolve_item(self.project, *other) != Resolution::Jit(at)
+        self.others_bound(at).next().is_some()
+    }
+
+    /// True when something else is bound to the same name that is not made of the function itself, as
+    /// `kernel = {16: tuned(kernel)}` is.
+    pub(super) fn has_other_definitions(&self, at: ItemRef) -> bool {
+        let is_made_of_it = |other: ItemRef| {
+            let Some(item) = project::item(self.project, other) else { return false };
+            match &item.kind {
+                ItemKind::Assign { body, value, .. } => body.mentions(*value, &item.name),
+                _ => false,
+            }
         };
-        self.bound_alike(at).iter().filter(|other| is_other(other)).count() > 1
+        self.others_bound(at).any(|other| !is_made_of_it(other))
+    }
+
+    /// What else is bound to the name of `at`, other than what is the same jit function.
+    fn others_bound(&self, at: ItemRef) -> impl Iterator<Item = ItemRef> {
+        let is_other = move |other: &ItemRef| {
+            *other != at && project::resolve_item(self.project, *other) != Resolution::Jit(at)
+        };
+        self.bound_alike(at).into_iter().filter(is_other)
     }
 
     /// The jit function among what is bound to the name of `at`: where Triton is not installed,

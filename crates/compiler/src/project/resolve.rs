@@ -26,6 +26,16 @@ pub fn resolve(sources: &dyn Sources, scope: Scope<'_>, name: &str) -> Resolutio
     Resolver::new(sources).name(scope, name, None)
 }
 
+/// What `name` meant at `scope` before the binding at `before`.
+pub(crate) fn resolve_before(
+    sources: &dyn Sources,
+    scope: Scope<'_>,
+    name: &str,
+    before: u32,
+) -> Resolution {
+    Resolver::new(sources).name(scope, name, Some(before))
+}
+
 /// As [`resolve`], where this version of Triton is installed: imports of what it does not have
 /// fail.
 pub(crate) fn resolve_under(

@@ -159,6 +159,8 @@ pub(super) struct Host<'a> {
     statics: FxHashMap<statics::Owner, usize>,
     /// The attributes of objects.
     objects: FxHashMap<usize, Variables>,
+    /// The bindings of modules whose values are being looked for, the innermost last.
+    binding: Vec<ItemRef>,
     /// The arguments that parsers of command lines know, by their objects.
     parsers: FxHashMap<usize, Vec<parsed::Argument>>,
     /// The classes of objects that are instances of the project's own.
@@ -269,6 +271,7 @@ impl<'a> Host<'a> {
             entry: None,
             statics: FxHashMap::default(),
             objects: FxHashMap::default(),
+            binding: Vec::new(),
             parsers: FxHashMap::default(),
             classes: FxHashMap::default(),
             modules: FxHashMap::default(),

@@ -322,8 +322,13 @@ impl Host<'_> {
                 let lineage = self.lineage(own);
                 match lineage.contains(class) {
                     true => Some(true),
-                    // One of another class could derive from it by a way that is not seen.
-                    false => self.derives_plainly(&lineage).then_some(false),
+                    // A protocol asks for members, and one of another class may derive from it in a way that is
+                    // not seen.
+                    false => {
+                        let is_plain = self.derives_plainly(&lineage)
+                            && self.derives_plainly(&self.lineage(*class));
+                        is_plain.then_some(false)
+                    }
                 }
             }
             Value::Named(tensor) if is_external(tensor, &[TORCH, "Tensor"]) => {

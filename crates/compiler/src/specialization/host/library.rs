@@ -258,13 +258,9 @@ fn dict(args: &Args<'_>) -> Option<Value> {
     Some(Value::Dict(entries))
 }
 
-/// The class of a value of Python's own or PyTorch's.
+/// The class of a value of Python's own.
 fn class_of(value: &Value) -> Option<Value> {
     let name = match value {
-        Value::Tensor(_) => {
-            let path = [TORCH, "Tensor"].map(Name::from).to_vec();
-            return Some(Value::Named(Resolution::External(path)));
-        }
         Value::Bool(_) => "bool",
         Value::Int(_) => "int",
         Value::Float(_) => "float",
@@ -327,21 +323,11 @@ fn is_of_python(value: &Value, class: &str) -> Option<bool> {
 /// Classes of Python's own, of which values are known.
 const CLASSES: &[&str] = &["bool", "dict", "float", "int", "list", "set", "str", "tuple"];
 
-/// Whether two of Python's own classes are one, or one of them and PyTorch's of tensors; `None` for other
-/// values.
+/// Whether two of Python's own classes are one; `None` for other values.
 pub(super) fn same_class(left: &Value, right: &Value) -> Option<bool> {
-    let is_tensor = |value: &Value| match value {
-        Value::Named(Resolution::External(path)) => {
-            path.iter().map(|name| &**name).eq([TORCH, "Tensor"])
-        }
-        _ => false,
-    };
     match (left, right) {
         (Value::Global(a), Value::Global(b)) => {
             (CLASSES.contains(&&**a) && CLASSES.contains(&&**b)).then_some(a == b)
-        }
-        (Value::Global(class), tensor) | (tensor, Value::Global(class)) if is_tensor(tensor) => {
-            CLASSES.contains(&&**class).then_some(false)
         }
         _ => None,
     }

@@ -13,7 +13,7 @@ use crate::builtins::TritonVersion;
 use crate::hir::{Body, Expr, ExprId, Item, ItemKind, Literal, Name, Stmt};
 use crate::project::{
     ItemRef, Resolution, Scope, constant, function, installation, item, item_scope, resolve,
-    resolve_item, resolve_member,
+    resolve_before, resolve_item, resolve_member,
 };
 use crate::source::FileId;
 
@@ -38,7 +38,13 @@ impl Host<'_> {
             return self.current(value);
         }
         let scope = Scope { file: frame.file, path: &frame.scope };
-        match self.meaning(scope, name) {
+        let found = match self.meaning(scope, name) {
+            Resolution::Constant(at) if let Some(before) = self.bound_now(frame, at) => {
+                resolve_before(self.sources, scope, name, before)
+            }
+            found => found,
+        };
+        match found {
             found @ (Resolution::Undefined | Resolution::Unknown) => {
                 match (self.bound_by_running(frame, name), found) {
                     (Some(value), _) => value,
@@ -54,6 +60,20 @@ impl Host<'_> {
             }
             found => self.resolved(found),
         }
+    }
+
+    /// The first binding of the statement whose value is being looked for, where a name is bound by that
+    /// statement: in it the name is what it was before, as in `kernel = {16: tuned(kernel)}`.
+    fn bound_now(&self, frame: &Frame, at: ItemRef) -> Option<u32> {
+        let binding = self.binding.last().filter(|binding| binding.file == at.file)?;
+        let module = self.sources.module(at.file).filter(|_| frame.scope.is_empty())?;
+        let range = |index: u32| module.items.get(index as usize).map(|item| item.range);
+        let now = range(binding.index)?;
+        if range(at.index)? != now {
+            return None;
+        }
+        let first = module.items.iter().position(|item| item.range == now)?;
+        Some(first as u32)
     }
 
     /// The variables and code around a subclass of `torch.autograd.Function` that stands in the running
@@ -137,8 +157,10 @@ impl Host<'_> {
         }
         self.depth += 1;
         let scope = item_scope(self.sources, at);
+        self.binding.push(at);
         let value =
             self.module_expr(at.file, &scope, (&constant.body, &constant.map), constant.value);
+        self.binding.pop();
         self.depth -= 1;
         let Some(Item { name, .. }) = item(self.sources, at) else { return value };
         let value = match scope.is_empty() {

@@ -87,8 +87,24 @@ fn scopes_bound(item: &Item, function: &Function) -> Vec<Vec<Name>> {
     around.map(|depth| item.scope[..depth].to_vec()).collect()
 }
 
-/// Allocations that tensors may not be in any more, each with the tensor in its place where that is known.
-pub(super) type Replaced = FxHashMap<u32, Option<Tensor>>;
+/// Allocations that tensors may not be in any more, each with the tensor that was in it and the one in its place,
+/// where that is known.
+pub(super) type Replaced = FxHashMap<u32, Option<Replacement>>;
+
+/// `before.data = now`.
+#[derive(Debug, Clone)]
+pub(super) struct Replacement {
+    before: Tensor,
+    now: Tensor,
+}
+
+impl Replacement {
+    /// Whether a tensor is the one whose memory was replaced: what else is in that memory stays there.
+    fn is_of(&self, tensor: &Tensor) -> bool {
+        let is_detached = tensor.storage.as_deref().is_some_and(|storage| storage.is_detached);
+        !is_detached && tensor.shape == self.before.shape && tensor.strides == self.before.strides
+    }
+}
 
 impl Host<'_> {
     /// Whether another function may bind `name` of `scope` at any time, or change its collection.
@@ -151,13 +167,15 @@ impl Host<'_> {
             (false, _) => None,
         };
         let made = value.and_then(|value| match value {
-            Value::Tensor(made) if made.memory() != Some(id) => Some(made),
+            // Whether its gradient is wanted stays what it is.
+            Value::Tensor(made) if made.memory() != Some(id) => Some(made.without_gradient()),
             _ => None,
         });
         let is_wanted = self.wanted.contains(&id);
         let new = made.as_ref().and_then(Tensor::allocation).filter(|_| is_wanted);
         self.wanted.extend(new);
-        self.replaced.insert(id, made);
+        let before = tensor.clone();
+        self.replaced.insert(id, made.map(|now| Replacement { before, now }));
     }
 
     /// Notes that the tensor that `object` names may have another shape and other memory now.
@@ -193,11 +211,12 @@ impl Value {
                     let Some(made) = tensor.allocation().and_then(|id| replaced.get(&id)) else {
                         break;
                     };
-                    let whole = made.clone().filter(|_| tensor.strides.is_none());
-                    *tensor = whole.unwrap_or_else(|| Tensor {
-                        dtype: tensor.dtype.clone(),
-                        ..Tensor::default()
-                    });
+                    let now = made.as_ref().filter(|made| made.is_of(tensor));
+                    let dtype = tensor.dtype.clone();
+                    *tensor = now.map_or_else(
+                        || Tensor { dtype, ..Tensor::default() },
+                        |replacement| replacement.now.clone(),
+                    );
                 }
             }
             Value::Tuple(items) | Value::List(items) | Value::Record { items, .. } => {
