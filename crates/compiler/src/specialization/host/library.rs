@@ -230,7 +230,9 @@ fn python_call(name: &str, args: &Args<'_>) -> Value {
         ("zip", lists) if !lists.is_empty() && args.keywords().is_empty() => {
             iteration::zipped(lists)
         }
-        ("type", [value]) => class_of(value).unwrap_or(Value::Unknown),
+        ("type", [value]) => {
+            class_name(value).map_or(Value::Unknown, |class| Value::Global(class.into()))
+        }
         ("isinstance", [value, class]) => Value::Bool(is_instance(value, class)),
         ("isinstance", _) | ("hasattr", _) => Value::Bool(None),
         _ => Value::Unknown,
@@ -258,9 +260,9 @@ fn dict(args: &Args<'_>) -> Option<Value> {
     Some(Value::Dict(entries))
 }
 
-/// The class of a value of Python's own.
-fn class_of(value: &Value) -> Option<Value> {
-    let name = match value {
+/// The name of the class that a value of Python's own is of.
+fn class_name(value: &Value) -> Option<&'static str> {
+    Some(match value {
         Value::Bool(_) => "bool",
         Value::Int(_) => "int",
         Value::Float(_) => "float",
@@ -270,8 +272,7 @@ fn class_of(value: &Value) -> Option<Value> {
         Value::Dict(_) => "dict",
         Value::Set(_) => "set",
         _ => return None,
-    };
-    Some(Value::Global(name.into()))
+    })
 }
 
 /// Whether a value is an instance of a class, or of one of several.
@@ -305,19 +306,14 @@ fn is_instance(value: &Value, class: &Value) -> Option<bool> {
 
 /// Whether a value is an instance of one of Python's own classes.
 fn is_of_python(value: &Value, class: &str) -> Option<bool> {
-    let own: &[&str] = match value {
-        Value::Bool(_) => &["bool", "int"],
-        Value::Int(_) => &["int"],
-        Value::Float(_) => &["float"],
-        Value::Str(_) => &["str"],
-        Value::Tuple(_) | Value::Record { .. } | Value::Ints => &["tuple"],
-        Value::List(_) => &["list"],
-        Value::Dict(_) => &["dict"],
-        Value::Set(_) => &["set"],
-        Value::None | Value::Tensor(_) | Value::DType(_) | Value::TorchDType(_) => &[],
-        _ => return None,
+    let own = match value {
+        Value::None | Value::Tensor(_) | Value::DType(_) | Value::TorchDType(_) => "",
+        Value::Record { .. } | Value::Ints => "tuple",
+        value => class_name(value)?,
     };
-    CLASSES.contains(&class).then(|| own.contains(&class))
+    // Truth values are numbers.
+    let is_own = || own == class || own == "bool" && class == "int";
+    CLASSES.contains(&class).then(is_own)
 }
 
 /// Classes of Python's own, of which values are known.

@@ -6,9 +6,6 @@ use super::operators::join;
 use super::value::Value;
 use crate::hir::Name;
 
-/// The bits of a number that `random.random` draws.
-const FRACTION_BITS: u32 = 53;
-
 /// More choices are not followed.
 const MAX_CHOICES: i128 = 4096;
 
@@ -125,6 +122,10 @@ impl Host<'_> {
             Some(Value::Int(number)) => *number,
             _ => None,
         };
+        if name == "random.random" {
+            self.draws = true;
+            return self.numbers.as_mut().map(|numbers| Value::Float(Some(numbers.fraction())));
+        }
         let mut draw = |lo: i128, hi: i128| {
             self.draws = true;
             let numbers = self.numbers.as_mut().filter(|_| lo <= hi)?;
@@ -136,7 +137,7 @@ impl Host<'_> {
                 let at = draw(0, items.len() as i128 - 1)?;
                 items.get(at as usize).cloned()
             }
-            ("random.sample", [items, Value::Int(Some(count))]) => {
+            ("random.sample", [items, Value::Int(Some(count))]) if args.keywords().is_empty() => {
                 let mut items = items.elements()?;
                 let count = usize::try_from(*count).ok().filter(|count| *count <= items.len())?;
                 let sample = (0..count).map(|_| {
@@ -149,17 +150,15 @@ impl Host<'_> {
                 let items = items.elements().filter(|items| !items.is_empty())?;
                 let count = match args.keyword("k") {
                     None => 1,
-                    Some(Value::Int(Some(count))) => *count,
+                    Some(Value::Int(Some(count))) if (0..MAX_CHOICES).contains(count) => *count,
                     Some(_) => return None,
                 };
+                if args.keyword("weights").or(args.keyword("cum_weights")).is_some() {
+                    return None;
+                }
                 let choice = |_| Some(items[draw(0, items.len() as i128 - 1)? as usize].clone());
-                let is_even = args.keyword("weights").or(args.keyword("cum_weights")).is_none();
-                let choices = (0..count.clamp(0, MAX_CHOICES)).map(choice);
-                Some(Value::List(choices.collect::<Option<_>>()?)).filter(|_| is_even)
+                Some(Value::List((0..count).map(choice).collect::<Option<_>>()?))
             }
-            ("random.random", []) => Some(Value::Float(Some(
-                draw(0, (1 << FRACTION_BITS) - 1)? as f64 / (1u64 << FRACTION_BITS) as f64,
-            ))),
             ("random.randint", [_, _]) => Some(Value::Int(Some(draw(known(0)?, known(1)?)?))),
             ("random.randrange" | "numpy.random.randint", [_, _]) => {
                 Some(Value::Int(Some(draw(known(0)?, known(1)? - 1)?)))

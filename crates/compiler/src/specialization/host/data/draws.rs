@@ -24,7 +24,7 @@ impl Draws {
     }
 
     /// A number from 0 on, below 1.
-    fn fraction(&mut self) -> f64 {
+    pub(in crate::specialization::host) fn fraction(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
