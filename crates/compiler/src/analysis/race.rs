@@ -2,8 +2,9 @@
 //! another stores, for a known launch.
 //!
 //! The second program's variables are the first one's plus a difference, so that offsets that are
-//! linear cancel. Stores of equal values are left alone: many kernels write a row's statistics from
-//! every program of the row. Whether values are equal is decided by what they are computed from.
+//! linear cancel. Stores of equal values are left alone where programs have one tile: many kernels write
+//! a row's statistics from every program of the row. Whether values are equal is decided by what they are
+//! computed from.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -23,6 +24,7 @@ use crate::specialization::KnownLaunch;
 mod counted;
 mod idle;
 mod locks;
+mod overlap;
 mod reads;
 
 /// Boxes that may be looked at for one pair of accesses before points are looked at one by one.
@@ -88,7 +90,13 @@ pub(super) fn check<'f>(
         match met {
             Collision::Counts(pair) => {
                 reported.insert(locs);
-                found.push(describe(func, launch, elements, first, second, &pair));
+                let met = describe(func, launch, elements, first, second, &pair);
+                found.push(met.with_note(advice(elements, launch, &pair)));
+            }
+            Collision::Overlaps(pair) => {
+                reported.insert(locs);
+                let met = describe(func, launch, elements, first, second, &pair);
+                found.push(met.with_note(overlap::note(elements, launch, first, &pair)));
             }
             Collision::Passed if same => repeated.push(first),
             _ if !same && first.param == second.param => repeated.push(first),
@@ -130,7 +138,8 @@ enum Apart {
     Lanes,
 }
 
-/// What is known of two programs that store different values to one element.
+/// What is known of two programs that store different values to one element, or of whose tiles one lies
+/// partly over the other.
 ///
 /// Values may be equal at the edges, where masks replace them, and differ elsewhere: collisions are
 /// looked for among all programs, among later ones, among later elements and lanes, and at the edges.
@@ -144,6 +153,7 @@ fn race<'f>(
 ) -> Collision {
     let mut fuel = FIRST_FUEL;
     let mut met = Collision::Unknown;
+    let mut overlapping = None;
     let mut parts = parts(elements, all.programs, stores.0);
     for edge in edges(func, elements, stores.0) {
         let of_second = other.moved.cond(&mut elements.terms, edge);
@@ -151,20 +161,24 @@ fn race<'f>(
     }
     for part in parts {
         let within = all.within.iter().chain(&part).copied().collect();
-        let differ = |elements: &mut Elements<'f>, pair: &Pair| {
+        let mut differ = |elements: &mut Elements<'f>, pair: &Pair| {
             let (one, two) = ((stores.0, &*pair.0), (stores.1, &*pair.1));
             let same = match all.apart {
                 Apart::Programs => Origins::same(func, elements, one, two),
                 // Lanes that update an element in place read it before any of them stores.
                 Apart::Lanes => Origins::equal(func, elements, one, two),
             };
+            let is_one = stores.0.inst == stores.1.inst && overlapping.is_none();
+            if is_one && overlap::shift(elements, stores.0, pair).is_some() {
+                overlapping = Some(pair.clone());
+            }
             same == Some(false)
         };
         let among = Part { within, ..all.clone() };
-        let mut here = collision(elements, &among, other, stores, (&mut fuel, differ));
+        let mut here = collision(elements, &among, other, stores, (&mut fuel, &mut differ));
         if part.is_empty() {
             if matches!(here, Collision::Unknown) {
-                here = counted::collision(elements, &among, other, stores, differ);
+                here = counted::collision(elements, &among, other, stores, &mut differ);
             }
             if matches!(here, Collision::Never | Collision::Unknown) {
                 return here;
@@ -176,13 +190,15 @@ fn race<'f>(
             break;
         }
     }
-    met
+    overlapping.map_or(Collision::Unknown, Collision::Overlaps).or(met)
 }
 
 /// What a search for two accesses to one element found.
 enum Collision {
     /// A pair that counts.
     Counts(Pair),
+    /// A pair that does not count, of two tiles of which one lies partly over the other.
+    Overlaps(Pair),
     /// Pairs that do not count.
     Passed,
     /// No pair.
@@ -196,6 +212,9 @@ impl Collision {
     fn or(self, other: Collision) -> Collision {
         match (self, other) {
             (counts @ Collision::Counts(_), _) | (_, counts @ Collision::Counts(_)) => counts,
+            (overlaps @ Collision::Overlaps(_), _) | (_, overlaps @ Collision::Overlaps(_)) => {
+                overlaps
+            }
             (Collision::Passed, _) | (_, Collision::Passed) => Collision::Passed,
             (Collision::Unknown, _) | (_, Collision::Unknown) => Collision::Unknown,
             (Collision::Never, Collision::Never) => Collision::Never,
@@ -554,13 +573,21 @@ fn describe(
     if let Some(example) = elements.random_example(&first.happens(), &first.offset, &pair.0) {
         found = found.with_note(example);
     }
-    found.with_note(match a == b {
-        true => "what ends up there depends on which lane is last: give each lane an element of its own",
+    found
+}
+
+/// What helps against a pair that stores different values.
+fn advice(elements: &Elements<'_>, launch: &KnownLaunch, pair: &Pair) -> &'static str {
+    let [a, b] = programs_of(elements, launch, pair);
+    match a == b {
+        true => {
+            "what ends up there depends on which lane is last: give each lane an element of its own"
+        }
         false => {
             "what ends up there depends on which program is last: give each program elements of its \
              own, or combine with `tl.atomic_add` or another atomic"
         }
-    })
+    }
 }
 
 /// The two programs of a pair, as the launch's grid numbers them.

@@ -335,6 +335,8 @@ codes! {
         include_str!("explain/type-unused-result.md");
     UnsupportedPython = "python/unsupported", Error, "Python that kernels may not use",
         include_str!("explain/python-unsupported.md");
+    IgnoredKeyword = "python/ignored-keyword", Warning, "a keyword of `range` that Triton does not read",
+        include_str!("explain/python-ignored-keyword.md");
     Precedence = "python/precedence", Warning, "an operator that is applied before a comparison beside it",
         include_str!("explain/python-precedence.md");
     NotUnderstood = "python/not-understood", Error, "something that this compiler cannot compile yet",

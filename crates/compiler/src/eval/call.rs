@@ -424,8 +424,8 @@ impl Evaluator<'_> {
         if is_builder(name) {
             return Ok(());
         }
-        // Triton reads only the positional arguments of Python's own `range`.
         if call.builtin.rule == Rule::PythonRange {
+            self.ignored_by_range(call, name, &value, at);
             return Ok(());
         }
         if call.builtin.rule == Rule::StaticAssert {
@@ -450,6 +450,32 @@ impl Evaluator<'_> {
             }
             _ => Err(self.unknown_keyword(call, name, at)),
         }
+    }
+
+    /// A keyword of Python's own `range` in a kernel: Triton reads only its positional arguments
+    /// (`CodeGenerator.visit_For`).
+    fn ignored_by_range(&mut self, call: &Call, name: &Name, value: &Value, at: FileRange) {
+        let is_usual = &**name == "step" && matches!(value, Value::Const(Const::Int(1)));
+        if is_usual || self.frame().mode != Mode::Jit {
+            return;
+        }
+        let keyword = self.keyword_range(at, name);
+        let message = format!("`range` ignores `{name}` in a kernel");
+        let mut found = Diagnostic::new(Code::IgnoredKeyword, keyword, message);
+        if &**name == "step" {
+            found = found.with_note(
+                "Triton reads only what `range` is given by position: the loop goes on by 1",
+            );
+            let starts_and_ends = call.values.iter().take(2).all(Option::is_some);
+            if starts_and_ends && keyword != at {
+                let range = TextRange { start: keyword.range.start, end: at.range.start };
+                let edit = TextEdit { at: FileRange { range, ..at }, text: String::new() };
+                found = found.with_fix("Give the step by position", vec![edit]);
+            }
+        } else {
+            found = found.with_note("`tl.range` takes the options of loops");
+        }
+        self.emit_diagnostic(found);
     }
 
     fn unknown_keyword(&mut self, call: &Call, name: &Name, at: FileRange) -> Stop {

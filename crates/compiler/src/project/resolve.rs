@@ -10,8 +10,8 @@ use super::{
 };
 use crate::builtins::{self, PYTHON, PYTHON_HOST, TritonVersion};
 use crate::hir::{
-    Arg, Body, Expr, ExprId, Guard, Item, ItemKind, Literal, Module, Name, Occasion, PYTHON_NAMES,
-    names_by_star,
+    Arg, ArgKind, Body, Expr, ExprId, Guard, Item, ItemKind, Literal, Module, Name, Occasion,
+    PYTHON_NAMES, names_by_star,
 };
 use crate::source::FileId;
 
@@ -324,7 +324,12 @@ impl<'a> Resolver<'a> {
                 match wrapped {
                     Resolution::Constexpr(_) => Resolution::Constexpr(at),
                     Resolution::Class(_) => Resolution::Class(at),
-                    Resolution::Unknown => Resolution::Constant(at),
+                    Resolution::Unknown => {
+                        match self.handed_decorator(scope, body, value, before) {
+                            Some(path) => Resolution::Triton(path),
+                            None => Resolution::Constant(at),
+                        }
+                    }
                     found => found,
                 }
             }
@@ -394,6 +399,29 @@ impl<'a> Resolver<'a> {
             Resolution::Jit(inner) => Resolution::Jit(inner),
             _ => Resolution::Unknown,
         }
+    }
+
+    /// The decorator of Triton's that a function of the project gets alone and makes a decorator of, as it
+    /// is or from a function: `jit = optional(lambda: triton.jit)`.
+    fn handed_decorator(
+        &mut self,
+        scope: Scope<'_>,
+        body: &Body,
+        call: ExprId,
+        before: Option<u32>,
+    ) -> Option<Name> {
+        let Expr::Call { callee, args } = &body.exprs[call] else { return None };
+        let [Arg { value, kind: ArgKind::Positional }] = args[..] else { return None };
+        let handed = match &body.exprs[value] {
+            Expr::Lambda { params, body } if params.is_empty() => *body,
+            _ => value,
+        };
+        let path = match self.step(|resolver| resolver.expr(scope, body, handed, before)) {
+            Resolution::Triton(path) if decorators::is_decorator(&path) => path,
+            _ => return None,
+        };
+        let maker = self.step(|resolver| resolver.expr(scope, body, *callee, before));
+        matches!(maker, Resolution::Function(_)).then_some(path)
     }
 
     /// What a decorator calls, or what `functools.partial` keeps options for.

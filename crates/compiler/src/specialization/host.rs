@@ -13,7 +13,7 @@ use self::value::Value;
 use crate::eval::Python;
 use crate::hir::{self, Body, ExprId, Function, MainBlock, Name, Scenario, SourceMap, Stmt};
 use crate::project::{ItemRef, Kernel, Resolution, Sources, function, item};
-use crate::source::{FileId, FileRange};
+use crate::source::{FileId, FileRange, TextRange};
 use crate::specialization::contents::Contents;
 
 mod algebra;
@@ -159,8 +159,9 @@ pub(super) struct Host<'a> {
     statics: FxHashMap<statics::Owner, usize>,
     /// The attributes of objects.
     objects: FxHashMap<usize, Variables>,
-    /// The bindings of modules whose values are being looked for, the innermost last.
-    binding: Vec<ItemRef>,
+    /// The statements of modules that are being run, or whose values are being looked for, the innermost
+    /// last.
+    binding: Vec<(FileId, TextRange)>,
     /// The arguments that parsers of command lines know, by their objects.
     parsers: FxHashMap<usize, Vec<parsed::Argument>>,
     /// The classes of objects that are instances of the project's own.
@@ -472,7 +473,10 @@ impl<'a> Host<'a> {
                 }
                 none => none.insert(Frame::new(file, &[], code, Variables::default())),
             };
-            if !matches!(self.block(frame, &main.body.root), Flow::Next) {
+            self.binding.push((file, main.range));
+            let flow = self.block(frame, &main.body.root);
+            self.binding.pop();
+            if !matches!(flow, Flow::Next) {
                 break;
             }
         }

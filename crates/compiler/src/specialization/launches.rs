@@ -489,14 +489,27 @@ impl<'a> HostFile<'a> {
         let launches = launches.iter();
         let mut found: FxHashSet<u32> =
             launches.filter_map(|(_, launch)| launching_item(&self.module, launch)).collect();
-        for index in
-            self.kernels.get(&kernel).into_iter().flat_map(|names| self.mentions.of_names(names))
-        {
+        for index in self.mentions.of_names(&self.names_with(kernel)) {
             if matches!(self.item(index).kind, ItemKind::Function(_)) {
                 found.insert(index);
             }
         }
         found
+    }
+
+    /// The names that the kernel has here, and those of variables of the module that are made of it by
+    /// these, such as a dict of kernels.
+    fn names_with(&self, kernel: ItemRef) -> FxHashSet<Name> {
+        let mut names = self.kernels.get(&kernel).cloned().unwrap_or_default();
+        let of_it = self.mentions.of_names(&names);
+        let is_variable = |index: &u32| {
+            let item = self.item(*index);
+            item.scope.is_empty() && matches!(item.kind, ItemKind::Assign { .. })
+        };
+        names.extend(
+            of_it.into_iter().filter(is_variable).map(|index| self.item(index).name.clone()),
+        );
+        names
     }
 
     /// The functions and values to run for a kernel that the functions at `launching` launch, which

@@ -112,7 +112,10 @@ impl<'f> Search<'_, 'f> {
             match collision(self.elements, &part, other, accesses, (&mut fuel, matters)) {
                 Collision::Counts(pair) => return Some(pair),
                 Collision::Never if part.within.len() == inside.len() => return None,
-                Collision::Never | Collision::Unknown | Collision::Passed => {}
+                Collision::Never
+                | Collision::Unknown
+                | Collision::Passed
+                | Collision::Overlaps(_) => {}
             }
         }
         None

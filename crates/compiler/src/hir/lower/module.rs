@@ -449,7 +449,8 @@ fn may_launch(text: &str) -> bool {
 fn is_launch(call: Node<'_>) -> bool {
     let callee = call.field(Field::Function).filter(|node| node.kind() == Kind::Subscript);
     callee.and_then(|callee| callee.field(Field::Value)).is_some_and(|value| {
-        matches!(value.kind(), Kind::Identifier | Kind::Attribute | Kind::Call)
+        let kind = value.kind();
+        matches!(kind, Kind::Identifier | Kind::Attribute | Kind::Call | Kind::Subscript)
     })
 }
 

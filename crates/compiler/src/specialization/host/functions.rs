@@ -50,6 +50,10 @@ impl Host<'_> {
             Value::Callable(Callable::Partial { callee, args: held }) => {
                 self.call_value(callee, &launch::applied(held, args.to_vec()))
             }
+            Value::Callable(Callable::Around) => match args {
+                [(None, function)] => function.clone(),
+                _ => Value::Unknown,
+            },
             Value::Callable(Callable::Tuner(tuner)) => self.tune(tuner, args),
             Value::Named(Resolution::Function(at)) => self.call_function(*at, args),
             Value::Global(name) => self.global_call(name, &Args(args)),

@@ -378,6 +378,10 @@ fn extremum(name: &str, args: &[&Value]) -> Value {
     }
 }
 
+/// Functions of PyTorch that give contexts, which are decorators as well.
+const REGIONS: &[&str] =
+    &["autocast", "enable_grad", "inference_mode", "no_grad", "set_grad_enabled"];
+
 /// A function outside of the project.
 pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> Value {
     let path: Vec<&str> = path.iter().map(|name| &**name).collect();
@@ -393,8 +397,14 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
                 | Value::Callable(_)
                 | Value::Object(_)),
             ] => function.clone(),
+            // Options alone: the function comes later.
+            [] => Value::Callable(Callable::Around),
             _ => Value::Unknown,
         },
+        ["torch", context] if REGIONS.contains(context) => Value::Callable(Callable::Around),
+        ["torch", "cuda" | "cpu", "amp", "autocast"] | ["torch", "amp", "autocast"] => {
+            Value::Callable(Callable::Around)
+        }
         ["torch", "broadcast_tensors"] => broadcast(args).unwrap_or(Value::Unknown),
         ["torch", "broadcast_shapes"] => common_shape(args).unwrap_or(Value::Ints),
         ["torch", "device"] => args.get(0, "device").map_or(Value::Unknown, devices::named),

@@ -62,18 +62,17 @@ impl Host<'_> {
         }
     }
 
-    /// The first binding of the statement whose value is being looked for, where a name is bound by that
-    /// statement: in it the name is what it was before, as in `kernel = {16: tuned(kernel)}`.
+    /// The first binding of the statement of a module that is being run or whose value is being looked
+    /// for, where a name is bound by that statement: in it the name is what it was before, as in
+    /// `kernel = {16: tuned(kernel)}`.
     fn bound_now(&self, frame: &Frame, at: ItemRef) -> Option<u32> {
-        let binding = self.binding.last().filter(|binding| binding.file == at.file)?;
+        let (_, now) = *self.binding.last().filter(|(file, _)| *file == at.file)?;
         let module = self.sources.module(at.file).filter(|_| frame.scope.is_empty())?;
-        let range = |index: u32| module.items.get(index as usize).map(|item| item.range);
-        let now = range(binding.index)?;
-        if range(at.index)? != now {
+        let binds = |item: &Item| now.contains_range(item.range);
+        if !binds(module.items.get(at.index as usize)?) {
             return None;
         }
-        let first = module.items.iter().position(|item| item.range == now)?;
-        Some(first as u32)
+        module.items.iter().position(binds).map(|first| first as u32)
     }
 
     /// The variables and code around a subclass of `torch.autograd.Function` that stands in the running
@@ -152,17 +151,18 @@ impl Host<'_> {
     /// The value that a binding of a module gives.
     fn constant_at(&mut self, at: ItemRef) -> Value {
         let Some(constant) = constant(self.sources, at) else { return Value::Unknown };
+        let Some(Item { name, range, scope, .. }) = item(self.sources, at) else {
+            return Value::Unknown;
+        };
         if self.depth >= MAX_DEPTH {
             return Value::Unknown;
         }
         self.depth += 1;
-        let scope = item_scope(self.sources, at);
-        self.binding.push(at);
+        self.binding.push((at.file, range));
         let value =
             self.module_expr(at.file, &scope, (&constant.body, &constant.map), constant.value);
         self.binding.pop();
         self.depth -= 1;
-        let Some(Item { name, .. }) = item(self.sources, at) else { return value };
         let value = match scope.is_empty() {
             true => self.as_imported(at.file, &name, value),
             false => value,

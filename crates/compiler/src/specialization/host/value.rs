@@ -232,6 +232,9 @@ pub(in crate::specialization) enum Callable {
         /// The arguments that it holds.
         args: Vec<(Option<Name>, Value)>,
     },
+    /// What gives the function that it is called with, for which it does something around each call:
+    /// `torch.no_grad()`.
+    Around,
     /// What tunes kernels that it is called with: `triton.autotune(...)`.
     Tuner(Arc<Tuner>),
     /// What that makes of a kernel: arguments may come from its configurations.
@@ -288,6 +291,7 @@ impl PartialEq for Callable {
                 Callable::Closure { frame: a, at: of_a },
                 Callable::Closure { frame: b, at: of_b },
             ) => of_a == of_b && a.variables == b.variables,
+            (Callable::Around, Callable::Around) => true,
             (Callable::Tuner(a), Callable::Tuner(b)) => a == b,
             (Callable::Tuned(a), Callable::Tuned(b)) => a == b,
             (
