@@ -37,7 +37,7 @@ pub(crate) fn named(path: &[&str]) -> Option<Fact> {
         ["os", "name"] => Fact::Text("posix".into()),
         ["os", "environ"] => Fact::Environment,
         ["typing", "TYPE_CHECKING"] => Fact::Bool(false),
-        ["torch", "version", "hip"] => Fact::None,
+        ["torch", "version", "hip" | "xpu"] => Fact::None,
         ["torch", "version", "cuda"] => Fact::Text("12.8".into()),
         _ => return None,
     })
@@ -49,6 +49,9 @@ pub(crate) fn called(path: &[&str], capability: u32) -> Option<Fact> {
     Some(match path {
         ["torch", "cuda", "is_available"]
         | ["torch", "utils", "_triton", "has_triton" | "has_triton_package"] => Fact::Bool(true),
+        // Where CUDA is, no other accelerators are.
+        ["torch", "hpu" | "mps" | "mtia" | "npu" | "xpu", "is_available"]
+        | ["torch", "backends", "mps", "is_available" | "is_built"] => Fact::Bool(false),
         ["torch", "cuda", "is_bf16_supported"] => Fact::Bool(capability >= 80),
         ["torch", "cuda", "get_device_capability"] => Fact::Numbers(version(capability).into()),
         ["torch", "cuda", "get_device_properties"] => Fact::Device,
