@@ -26,6 +26,7 @@ mod idle;
 mod locks;
 mod overlap;
 mod reads;
+mod unread;
 
 /// Boxes that may be looked at for one pair of accesses before points are looked at one by one.
 const FIRST_FUEL: u32 = 500;
@@ -96,7 +97,8 @@ pub(super) fn check<'f>(
             Collision::Overlaps(pair) => {
                 reported.insert(locs);
                 let met = describe(func, launch, elements, first, second, &pair);
-                found.push(met.with_note(overlap::note(elements, launch, first, &pair)));
+                let note = overlap::note(elements, launch, (first, "stores"), &pair);
+                found.push(met.with_note(note).with_note("the values may be the same"));
             }
             Collision::Passed if same => repeated.push(first),
             _ if !same && first.param == second.param => repeated.push(first),
@@ -123,6 +125,7 @@ pub(super) fn check<'f>(
     }
     found.extend(reads::check(func, launch, elements, (&programs, &mut other), accesses));
     found.extend(locks::check(func, launch, elements, (&programs, asked, &mut other), accesses));
+    found.extend(unread::check(func, launch, elements, (&programs, asked), accesses));
     found
 }
 

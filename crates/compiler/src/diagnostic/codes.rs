@@ -247,6 +247,8 @@ codes! {
         include_str!("explain/bounds-overflow.md");
     Uncovered = "bounds/uncovered", Warning, "a grid that leaves elements of an output untouched",
         include_str!("explain/bounds-uncovered.md");
+    Unread = "bounds/unread", Warning, "a tensor of which little is read, since programs read partly the same",
+        include_str!("explain/bounds-unread.md");
     Unwritten = "bounds/unwritten", Warning, "elements that are read, or added to, before anything writes them",
         include_str!("explain/bounds-unwritten.md");
     Race = "race/stores", Warning, "two programs that store to one element",

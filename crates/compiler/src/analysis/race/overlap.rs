@@ -1,5 +1,5 @@
-//! Tiles of two programs of which one lies partly over the other: both store the elements between, which is
-//! a mistake in the step or in the tile's width, whatever they store there.
+//! Tiles of two programs of which one lies partly over the other: where both store the elements between,
+//! that is a mistake in the step or in the tile's width, whatever they store there.
 //!
 //! Tiles that are the same are meant to be, as where every program of a row writes its statistics. Tiles
 //! that are moved by a minimum, or lanes that a remainder brings back, are made to lie over others.
@@ -55,11 +55,11 @@ fn is_program(elements: &Elements<'_>, var: Var) -> bool {
     (0..3).any(|axis| elements.variable(Variable::Program(axis)) == Some(var))
 }
 
-/// What is wrong with the tiles of a pair.
+/// What is wrong with the tiles of a pair, of which programs do `what`.
 pub(super) fn note(
     elements: &Elements<'_>,
     launch: &KnownLaunch,
-    access: &Access,
+    (access, what): (&Access, &str),
     pair: &Pair,
 ) -> String {
     let [a, b] = programs_of(elements, launch, pair);
@@ -67,7 +67,7 @@ pub(super) fn note(
     let away = report::count(shift.abs(), "element");
     let side = if shift < 0 { "before" } else { "after" };
     format!(
-        "both may store the same there, but what program {b} stores begins {away} {side} what program {a} \
-         stores, and one lies partly over the other: let programs be as far apart as that is wide"
+        "what program {b} {what} begins {away} {side} what program {a} {what}, and one lies partly over the \
+         other: let programs be as far apart as that is wide"
     )
 }

@@ -8,9 +8,8 @@ use super::frame::{Code, Frame, Variables};
 use super::value::{Callable, TunedKernel, Tuner, Value};
 use super::{Host, MAX_DEPTH, changes, launch};
 use crate::hir::{Arg, ArgKind, Expr, Function, Name, Param, ParamKind};
-use crate::project::{self, ItemRef, Resolution, function, item, item_scope};
+use crate::project::{ItemRef, Resolution, function, item, item_scope};
 use crate::source::FileId;
-use crate::specialization::tuning::tuning_by;
 
 impl Host<'_> {
     /// Calls a lambda or function value.
@@ -74,20 +73,6 @@ impl Host<'_> {
         self.tuned.push((at, Arc::clone(tuner)));
         tuners.push(Arc::clone(tuner));
         Value::Callable(Callable::Tuned(Arc::new(TunedKernel { at, tuners })))
-    }
-
-    /// The configuration that tuning of a kernel has found: the only one, or in one possible run the first.
-    pub(super) fn best_config(&mut self, kernel: &Value) -> Value {
-        let (kernel, tuners) = kernel.clone().untuned();
-        let Value::Named(Resolution::Jit(at)) = kernel else { return Value::Unknown };
-        let Some(kernel) = project::kernel(self.sources, at) else { return Value::Unknown };
-        let tuning = tuning_by(self.sources, &kernel, &tuners);
-        match &tuning.configs[..] {
-            _ if !tuning.complete || tuning.prunes() => Value::Unknown,
-            [only] => Value::Config(Box::new(only.clone())),
-            [first, ..] if self.happens() => Value::Config(Box::new(first.clone())),
-            _ => Value::Unknown,
-        }
     }
 
     /// Calls a function of the project with known arguments.

@@ -233,7 +233,6 @@ impl Host<'_> {
             Value::Callable(Callable::Local { class, around }) => {
                 self.member_of_local(*class, around.clone(), attr)
             }
-            kernel if &**attr == "best_config" && kernel.is_kernel() => self.best_config(kernel),
             Value::Named(base) => self.member(base, attr),
             Value::Object(object) => match self.object_attribute(*object, attr) {
                 Value::Unknown => self.of_class(*object, attr),

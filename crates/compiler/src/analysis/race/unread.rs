@@ -1,0 +1,145 @@
+//! Tensors of which programs read little since what one reads lies partly over what others read: the step
+//! between programs is not that of the tensor.
+//!
+//! Windows that overlap, as those of a convolution, read all of a tensor but what is left at its end, and
+//! programs that read the same tile are meant to.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::{Pair, overlap, programs_of};
+use crate::analysis::arguments::buffer;
+use crate::analysis::elements::{Access, Elements};
+use crate::analysis::points::Points;
+use crate::analysis::report;
+use crate::analysis::terms::{AtomKind, Linear};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::ir::{Function, Inst, Opcode};
+use crate::specialization::{KnownArg, KnownBuffer, KnownLaunch};
+
+/// Points of one load that are looked at.
+const MAX_POINTS: i128 = 1 << 15;
+
+/// Findings about the tensors that `func` only reads, each at addresses that are all known.
+pub(super) fn check(
+    func: &Function,
+    launch: &KnownLaunch,
+    elements: &Elements<'_>,
+    (programs, asked): (&[Linear; 3], [bool; 3]),
+    accesses: &[Access],
+) -> Vec<Diagnostic> {
+    let is_global = |inst: &Inst| {
+        let opcode = func.insts[*inst].opcode;
+        opcode == Opcode::Load || opcode == Opcode::InlineAsm || opcode.is_global_write()
+    };
+    if func.walk().iter().filter(|inst| is_global(inst)).count() != accesses.len() {
+        return Vec::new();
+    }
+    let mut params: Vec<usize> = accesses.iter().map(|access| access.param).collect();
+    params.sort_unstable();
+    params.dedup();
+    let of_param = |param: usize| {
+        let own: Vec<&Access> = accesses.iter().filter(|access| access.param == param).collect();
+        let buffer = buffer(func, launch, param).filter(|buffer| is_alone(launch, buffer))?;
+        let is_load = |access: &&Access| func.insts[access.inst].opcode == Opcode::Load;
+        let meets = |access: &&&Access| may_overlap(elements, programs, asked, access);
+        if buffer.shape.is_none() || !own.iter().all(is_load) || !own.iter().any(|it| meets(&it)) {
+            return None;
+        }
+        of_tensor(func, launch, elements, (programs, asked), (&own, buffer.elements))
+    };
+    params.into_iter().filter_map(of_param).collect()
+}
+
+/// Whether no other argument is in the same memory, as far as that is known.
+fn is_alone(launch: &KnownLaunch, buffer: &KnownBuffer) -> bool {
+    let same = launch.args.iter().filter(|(_, arg)| match arg {
+        KnownArg::Buffer(other) => other.id == buffer.id,
+        _ => false,
+    });
+    buffer.id.is_none() || same.count() == 1
+}
+
+/// Whether what two neighbors read, along an axis, may lie partly over each other: they are less far apart
+/// than their lanes reach.
+fn may_overlap(
+    elements: &Elements<'_>,
+    programs: &[Linear; 3],
+    asked: [bool; 3],
+    access: &Access,
+) -> bool {
+    let of_lane = |(atom, factor): &(_, i128)| match elements.terms.atom(*atom) {
+        AtomKind::Var(var) if access.lanes.contains(var) => {
+            let range = elements.terms.var_ranges()[var.0 as usize];
+            factor.abs().saturating_mul(range.hi - range.lo)
+        }
+        _ => 0,
+    };
+    let reach: i128 = access.offset.terms.iter().map(of_lane).sum();
+    let first: Vec<i128> = elements.terms.var_ranges().iter().map(|range| range.lo).collect();
+    let mut apart = (0..3).filter(|axis| asked[*axis]).filter_map(|axis| {
+        let [(atom, _)] = programs[axis].terms[..] else { return None };
+        let AtomKind::Var(var) = elements.terms.atom(atom) else { return None };
+        let mut next = first.clone();
+        *next.get_mut(var.0 as usize)? += 1;
+        overlap::shift(elements, access, &(first.clone(), next))
+    });
+    apart.any(|shift| shift.abs() <= reach)
+}
+
+/// What is found of one tensor that has so many elements.
+fn of_tensor(
+    func: &Function,
+    launch: &KnownLaunch,
+    elements: &Elements<'_>,
+    (programs, asked): (&[Linear; 3], [bool; 3]),
+    (loads, size): (&[&Access], i128),
+) -> Option<Diagnostic> {
+    let points = |load: &&Access| {
+        let points = Points::of(elements, load, programs, &[], (MAX_POINTS, 0))?;
+        points.complete.then_some(points)
+    };
+    let all: Vec<Points> = loads.iter().map(points).collect::<Option<_>>()?;
+    let read: FxHashSet<i128> =
+        all.iter().flat_map(|points| &points.found).map(|(_, element)| *element).collect();
+    // What is outside of the tensor is another mistake.
+    let is_inside = read.iter().all(|element| (0..size).contains(element));
+    let unread = size - read.len() as i128;
+    if !is_inside || unread * 2 <= size {
+        return None;
+    }
+    let met = |(load, points): (&&Access, &Points)| {
+        meeting(elements, asked, load, points).map(|(pair, element)| (load.inst, pair, element))
+    };
+    let (inst, pair, element) = loads.iter().zip(&all).find_map(met)?;
+    let load = loads.iter().find(|load| load.inst == inst)?;
+    let [a, b] = programs_of(elements, launch, &pair);
+    let name = elements.param_name(load.param);
+    let size = report::count(size, "element");
+    let message = format!(
+        "programs {a} and {b} both read element {element} of `{name}`, and of its {size} no program reads \
+         {unread}"
+    );
+    let found = report::finding(func, func.insts[inst].loc, Code::Unread, message);
+    Some(found.with_note(overlap::note(elements, launch, (load, "reads"), &pair)))
+}
+
+/// Two programs of which one reads partly what the other does, and an element that both read.
+fn meeting(
+    elements: &Elements<'_>,
+    asked: [bool; 3],
+    load: &Access,
+    points: &Points,
+) -> Option<(Pair, i128)> {
+    let vars = elements.terms.var_ranges().len();
+    let mut first: FxHashMap<i128, i128> = FxHashMap::default();
+    points.found.iter().find_map(|&(number, element)| {
+        let before = *first.entry(element).or_insert(number);
+        if before == number {
+            return None;
+        }
+        let pair = (points.whole(elements, before, vars), points.whole(elements, number, vars));
+        let (one, two) = (elements.position(&pair.0), elements.position(&pair.1));
+        let differ = (0..3).any(|axis| asked[axis] && one[axis] != two[axis]);
+        (differ && overlap::shift(elements, load, &pair).is_some()).then_some((pair, element))
+    })
+}
