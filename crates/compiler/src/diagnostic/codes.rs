@@ -337,7 +337,7 @@ codes! {
         include_str!("explain/type-unused-result.md");
     UnsupportedPython = "python/unsupported", Error, "Python that kernels may not use",
         include_str!("explain/python-unsupported.md");
-    IgnoredKeyword = "python/ignored-keyword", Warning, "a keyword of `range` that Triton does not read",
+    IgnoredKeyword = "python/ignored-keyword", Warning, "a step of `range` that Triton does not read",
         include_str!("explain/python-ignored-keyword.md");
     Precedence = "python/precedence", Warning, "an operator that is applied before a comparison beside it",
         include_str!("explain/python-precedence.md");

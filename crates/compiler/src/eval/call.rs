@@ -452,28 +452,23 @@ impl Evaluator<'_> {
         }
     }
 
-    /// A keyword of Python's own `range` in a kernel: Triton reads only its positional arguments
-    /// (`CodeGenerator.visit_For`).
+    /// A step that Python's own `range` is given by keyword in a kernel: Triton reads only its positional
+    /// arguments (`CodeGenerator.visit_For`). Options of loops, which it does not read either, change no result.
     fn ignored_by_range(&mut self, call: &Call, name: &Name, value: &Value, at: FileRange) {
-        let is_usual = &**name == "step" && matches!(value, Value::Const(Const::Int(1)));
-        if is_usual || self.frame().mode != Mode::Jit {
+        let is_usual = matches!(value, Value::Const(Const::Int(1)));
+        if &**name != "step" || is_usual || self.frame().mode != Mode::Jit {
             return;
         }
         let keyword = self.keyword_range(at, name);
-        let message = format!("`range` ignores `{name}` in a kernel");
-        let mut found = Diagnostic::new(Code::IgnoredKeyword, keyword, message);
-        if &**name == "step" {
-            found = found.with_note(
-                "Triton reads only what `range` is given by position: the loop goes on by 1",
-            );
-            let starts_and_ends = call.values.iter().take(2).all(Option::is_some);
-            if starts_and_ends && keyword != at {
-                let range = TextRange { start: keyword.range.start, end: at.range.start };
-                let edit = TextEdit { at: FileRange { range, ..at }, text: String::new() };
-                found = found.with_fix("Give the step by position", vec![edit]);
-            }
-        } else {
-            found = found.with_note("`tl.range` takes the options of loops");
+        let message = "`range` ignores `step` in a kernel";
+        let mut found = Diagnostic::new(Code::IgnoredKeyword, keyword, message).with_note(
+            "Triton reads only what `range` is given by position: the loop goes on by 1",
+        );
+        let starts_and_ends = call.values.iter().take(2).all(Option::is_some);
+        if starts_and_ends && keyword != at {
+            let range = TextRange { start: keyword.range.start, end: at.range.start };
+            let edit = TextEdit { at: FileRange { range, ..at }, text: String::new() };
+            found = found.with_fix("Give the step by position", vec![edit]);
         }
         self.emit_diagnostic(found);
     }

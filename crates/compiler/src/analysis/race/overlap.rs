@@ -11,13 +11,17 @@ use crate::analysis::terms::{Atom, AtomKind, Domain, Linear, Operation, Var};
 use crate::specialization::KnownLaunch;
 
 /// By how many elements the tile of the second program of a pair is away from the tile of the first, where
-/// all of its lanes are and both are the same otherwise.
+/// all of its lanes are, both are the same otherwise, and the programs differ along one axis of the grid.
 pub(super) fn shift(
     elements: &Elements<'_>,
     access: &Access,
     (first, second): &Pair,
 ) -> Option<i128> {
     if !access.offset.terms.iter().all(|(atom, _)| moves_lanes_alike(elements, *atom)) {
+        return None;
+    }
+    let (one, two) = (elements.position(first), elements.position(second));
+    if one.iter().zip(two).filter(|(one, two)| *one != two).count() != 1 {
         return None;
     }
     let mut moved = first.clone();
