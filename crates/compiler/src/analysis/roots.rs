@@ -99,7 +99,7 @@ impl<'f> Roots<'f> {
             let data = &self.func.insts[inst];
             if self.is_plain_write(inst) {
                 written.extend(self.of_pointer(data.operand(0))?);
-            } else if data.opcode.may_write_global() {
+            } else if data.opcode.may_write_global() && !data.is_pure() {
                 return None;
             }
         }

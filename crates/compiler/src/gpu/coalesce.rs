@@ -33,7 +33,9 @@ use smallvec::SmallVec;
 use super::LANES;
 use super::propagate::is_elementwise;
 use crate::analysis::axis::AxisInfos;
-use crate::ir::{AtomicOp, Attrs, Function, Inst, IntPredicate, Opcode, Shape, Value};
+use crate::ir::{
+    AtomicOp, Attrs, Function, Inst, IntPredicate, Opcode, Region, Shape, Value, ValueDef,
+};
 use crate::layout::{BlockedLayout, Dim, LayoutError, LinearLayout};
 
 /// The widest access of one thread, in bytes.
@@ -47,6 +49,8 @@ const LINE_BYTES: usize = 128;
 pub struct Anchors {
     /// By instruction; `None` for those that ask for nothing.
     pub layouts: SecondaryMap<Inst, Option<LinearLayout>>,
+    /// Loads whose elements [lie anywhere](lies_anywhere): any layout does as well.
+    pub anywhere: FxHashSet<Inst>,
 }
 
 type Group = (Shape, SmallVec<[usize; 4]>);
@@ -164,6 +168,9 @@ pub fn choose(func: &Function) -> Result<Anchors, LayoutError> {
     let threads = func.options.num_warps as usize * LANES;
     let mut anchors = Anchors::default();
     for (inst, group) in accesses {
+        if func.insts[inst].opcode == Opcode::Load && lies_anywhere(func, &infos, inst) {
+            anchors.anywhere.insert(inst);
+        }
         let common = &groups[&group];
         let width = if apart(inst, &group, common) {
             widest_vector(func, func.insts[inst].operand(0))
@@ -298,6 +305,38 @@ fn reads_apart(
 /// Whether neighbors along some axis are neighbors in memory.
 fn runs(func: &Function, infos: &AxisInfos, ptr: Value) -> bool {
     infos.get(func, ptr).contiguity.iter().any(|&contiguity| contiguity > 1)
+}
+
+/// Whether nothing is known of where the elements of an access lie beside each other, as where each follows from
+/// what was read for it.
+fn lies_anywhere(func: &Function, infos: &AxisInfos, access: Inst) -> bool {
+    let ptr = func.insts[access].operand(0);
+    let info = infos.get(func, ptr);
+    let is_known = |axis: usize| info.contiguity[axis] > 1 || info.constancy[axis] > 1;
+    !(0..info.rank()).any(is_known) && follows_from_tiles(func, ptr)
+}
+
+/// Whether `value` follows, element by element, from a tile that was read, from iteration to iteration too.
+fn follows_from_tiles(func: &Function, value: Value) -> bool {
+    let (mut seen, mut open) = (FxHashSet::default(), vec![value]);
+    let next = |body: Region, at: u32| func.terminator(body)?.operand_opt(at as usize);
+    while let Some(value) = open.pop() {
+        if !func.ty(value).is_tile() || !seen.insert(value) {
+            continue;
+        }
+        match func.values[value].def {
+            ValueDef::Argument(body, at) => {
+                open.extend(at.checked_sub(1).and_then(|at| next(body, at)))
+            }
+            ValueDef::Result(inst, at) => match func.insts[inst].opcode {
+                Opcode::Load => return true,
+                Opcode::For => open.extend(next(func.insts[inst].regions[0], at)),
+                opcode if is_elementwise(opcode) => open.extend(func.insts[inst].uses()),
+                _ => {}
+            },
+        }
+    }
+    false
 }
 
 /// Axes by falling contiguity; among equals the later axis is faster. Where neighbors lie apart along

@@ -68,6 +68,12 @@ impl InstData {
         self.operand_opt(slot).expect("invariant: verified instructions have this operand")
     }
 
+    /// Whether nothing changes by it but its results, which follow from its operands alone: by its opcode, or
+    /// as its inline assembly is said to be.
+    pub(crate) fn is_pure(&self) -> bool {
+        self.opcode.is_pure() || matches!(&self.attrs, Attrs::InlineAsm(asm) if asm.pure)
+    }
+
     /// The operand in `slot`, unless it is optional and absent.
     pub fn operand_opt(&self, slot: usize) -> Option<Value> {
         self.operands.get(slot).copied().flatten()

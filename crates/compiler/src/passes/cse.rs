@@ -31,7 +31,7 @@ fn visit(
             *operand = *replaced.get(operand).unwrap_or(operand);
         }
         let data = &func.insts[inst];
-        if let (true, &[result]) = (data.opcode.is_pure(), data.results.as_slice()) {
+        if let (true, &[result]) = (data.is_pure(), data.results.as_slice()) {
             let ty = func.ty(result).clone();
             let key = (data.opcode, data.operands.clone(), data.attrs.clone(), ty);
             if let Some(&earlier) = known.get(&key) {

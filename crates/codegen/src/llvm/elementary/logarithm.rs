@@ -36,8 +36,8 @@ const LOG: &[f32] = &[
     0.333_332_15,
 ];
 
-/// The same on `[√½ - 1, √2 - 1]`.
-const LOG_FROM_SQRT_HALF: &[f32] = &[
+/// `(log(1 + f) - f) / f²` on `[√½ - 1, √2 - 1]`.
+const LOG_FROM_SQRT_HALF: [f32; 10] = [
     0.069_716_12,
     -0.114_797_34,
     0.116_854_2,
@@ -47,6 +47,7 @@ const LOG_FROM_SQRT_HALF: &[f32] = &[
     0.200_007_16,
     -0.249_999_97,
     0.333_333_3,
+    -0.5,
 ];
 
 pub(super) fn log<M: Machine>(m: &mut M, x: M::F) -> M::F {
@@ -61,21 +62,22 @@ pub(super) fn log<M: Machine>(m: &mut M, x: M::F) -> M::F {
     log_domain(m, x, value)
 }
 
-/// The logarithm of which that of e is `scale` and that of 2 is `two`, each in two parts.
+/// The logarithm of which that of e is `scale` and that of 2 is `two`, each in two parts. The
+/// polynomial is one of that logarithm, so that nothing is scaled but `f`, whose product with the second part
+/// of `scale` takes the place of a term.
 pub(super) fn log_to_base<M: Machine>(m: &mut M, x: M::F, scale: [f32; 2], two: [f32; 2]) -> M::F {
     let (exponent, f) = split(m, x, SQRT_HALF_BITS);
-    let tail = log_tail(m, f, LOG_FROM_SQRT_HALF);
+    let by = f64::from(scale[0]) + f64::from(scale[1]);
+    let terms = LOG_FROM_SQRT_HALF.map(|term| (f64::from(term) * by) as f32);
     let [scale_high, scale_low] = scale.map(|part| m.f(part));
     let [two_high, two_low] = two.map(|part| m.f(part));
-    let product = m.mul(f, scale_high);
-    let negative = m.neg(product);
-    let rest = m.fma(f, scale_high, negative);
-    let rest = m.fma(f, scale_low, rest);
-    let mut rest = m.fma(tail, scale_high, rest);
+    let factor = polynomial(m, f, &terms);
+    let factor = m.fma(factor, f, scale_low);
+    let mut rest = m.mul(factor, f);
     if two[1] != 0.0 {
         rest = m.fma(exponent, two_low, rest);
     }
-    let fraction = m.add(product, rest);
+    let fraction = m.fma(f, scale_high, rest);
     let value = m.fma(exponent, two_high, fraction);
     log_domain(m, x, value)
 }
@@ -121,15 +123,6 @@ pub(super) fn split<M: Machine>(m: &mut M, x: M::F, least: i32) -> (M::F, M::F) 
     (m.fma(exponent, unit, bias), m.sub(fraction, one))
 }
 
-/// `log(1 + f) - f`, with the coefficients for the range of `f`.
-fn log_tail<M: Machine>(m: &mut M, f: M::F, coefficients: &[f32]) -> M::F {
-    let high = polynomial(m, f, coefficients);
-    let half = m.f(-0.5);
-    let factor = m.fma(high, f, half);
-    let square = m.mul(f, f);
-    m.mul(factor, square)
-}
-
 /// `value` for `0 < x < ∞`; what logarithms are elsewhere.
 fn log_domain<M: Machine>(m: &mut M, x: M::F, value: M::F) -> M::F {
     let [zero, infinity, pole] = [0.0, f32::INFINITY, f32::NEG_INFINITY].map(|value| m.f(value));
@@ -145,7 +138,11 @@ fn log_domain<M: Machine>(m: &mut M, x: M::F, value: M::F) -> M::F {
 
 /// `log(2^exponent * (1 + f))` for `|f| <= 1/3`.
 fn log_of_parts<M: Machine>(m: &mut M, exponent: M::F, f: M::F) -> M::F {
-    let tail = log_tail(m, f, LOG);
+    let tail = polynomial(m, f, LOG);
+    let half = m.f(-0.5);
+    let factor = m.fma(tail, f, half);
+    let square = m.mul(f, f);
+    let tail = m.mul(factor, square);
     let [high, low] = LN2.map(|part| m.f(part));
     let tail = m.fma(exponent, low, tail);
     let fraction = m.add(f, tail);
