@@ -171,7 +171,9 @@ fn race<'f>(
                 // Lanes that update an element in place read it before any of them stores.
                 Apart::Lanes => Origins::equal(func, elements, one, two),
             };
-            let is_one = stores.0.inst == stores.1.inst && overlapping.is_none();
+            // Rows of larger tiles may be meant to lie between those of others.
+            let is_row = stores.0.inst == stores.1.inst && stores.0.lanes.len() == 1;
+            let is_one = is_row && overlapping.is_none();
             if is_one && overlap::shift(elements, stores.0, pair).is_some() {
                 overlapping = Some(pair.clone());
             }
