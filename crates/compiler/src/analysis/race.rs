@@ -125,7 +125,7 @@ pub(super) fn check<'f>(
     }
     found.extend(reads::check(func, launch, elements, (&programs, &mut other), accesses));
     found.extend(locks::check(func, launch, elements, (&programs, asked, &mut other), accesses));
-    found.extend(unread::check(func, launch, elements, (&programs, asked), accesses));
+    found.extend(unread::check(func, launch, elements, &programs, accesses));
     found
 }
 
@@ -157,6 +157,8 @@ fn race<'f>(
     let mut fuel = FIRST_FUEL;
     let mut met = Collision::Unknown;
     let mut overlapping = None;
+    // Rows of larger tiles may be meant to lie between those of others.
+    let is_row = stores.0.inst == stores.1.inst && stores.0.lanes.len() == 1;
     let mut parts = parts(elements, all.programs, stores.0);
     for edge in edges(func, elements, stores.0) {
         let of_second = other.moved.cond(&mut elements.terms, edge);
@@ -171,10 +173,8 @@ fn race<'f>(
                 // Lanes that update an element in place read it before any of them stores.
                 Apart::Lanes => Origins::equal(func, elements, one, two),
             };
-            // Rows of larger tiles may be meant to lie between those of others.
-            let is_row = stores.0.inst == stores.1.inst && stores.0.lanes.len() == 1;
-            let is_one = is_row && overlapping.is_none();
-            if is_one && overlap::shift(elements, stores.0, pair).is_some() {
+            if is_row && overlapping.is_none() && overlap::shift(elements, stores.0, pair).is_some()
+            {
                 overlapping = Some(pair.clone());
             }
             same == Some(false)

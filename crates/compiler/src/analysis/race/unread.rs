@@ -24,7 +24,7 @@ pub(super) fn check(
     func: &Function,
     launch: &KnownLaunch,
     elements: &Elements<'_>,
-    (programs, asked): (&[Linear; 3], [bool; 3]),
+    programs: &[Linear; 3],
     accesses: &[Access],
 ) -> Vec<Diagnostic> {
     let is_global = |inst: &Inst| {
@@ -41,11 +41,11 @@ pub(super) fn check(
         let own: Vec<&Access> = accesses.iter().filter(|access| access.param == param).collect();
         let buffer = buffer(func, launch, param).filter(|buffer| is_alone(launch, buffer))?;
         let is_load = |access: &&Access| func.insts[access.inst].opcode == Opcode::Load;
-        let meets = |access: &&&Access| may_overlap(elements, programs, asked, access);
+        let meets = |access: &&&Access| may_overlap(elements, programs, access);
         if buffer.shape.is_none() || !own.iter().all(is_load) || !own.iter().any(|it| meets(&it)) {
             return None;
         }
-        of_tensor(func, launch, elements, (programs, asked), (&own, buffer.elements))
+        of_tensor(func, launch, elements, programs, (&own, buffer.elements))
     };
     params.into_iter().filter_map(of_param).collect()
 }
@@ -61,12 +61,7 @@ fn is_alone(launch: &KnownLaunch, buffer: &KnownBuffer) -> bool {
 
 /// Whether what two neighbors read, along an axis, may lie partly over each other: they are less far apart
 /// than their lanes reach.
-fn may_overlap(
-    elements: &Elements<'_>,
-    programs: &[Linear; 3],
-    asked: [bool; 3],
-    access: &Access,
-) -> bool {
+fn may_overlap(elements: &Elements<'_>, programs: &[Linear; 3], access: &Access) -> bool {
     let of_lane = |(atom, factor): &(_, i128)| match elements.terms.atom(*atom) {
         AtomKind::Var(var) if access.lanes.contains(var) => {
             let range = elements.terms.var_ranges()[var.0 as usize];
@@ -76,8 +71,8 @@ fn may_overlap(
     };
     let reach: i128 = access.offset.terms.iter().map(of_lane).sum();
     let first: Vec<i128> = elements.terms.var_ranges().iter().map(|range| range.lo).collect();
-    let mut apart = (0..3).filter(|axis| asked[*axis]).filter_map(|axis| {
-        let [(atom, _)] = programs[axis].terms[..] else { return None };
+    let mut apart = programs.iter().filter_map(|program| {
+        let [(atom, _)] = program.terms[..] else { return None };
         let AtomKind::Var(var) = elements.terms.atom(atom) else { return None };
         let mut next = first.clone();
         *next.get_mut(var.0 as usize)? += 1;
@@ -91,7 +86,7 @@ fn of_tensor(
     func: &Function,
     launch: &KnownLaunch,
     elements: &Elements<'_>,
-    (programs, asked): (&[Linear; 3], [bool; 3]),
+    programs: &[Linear; 3],
     (loads, size): (&[&Access], i128),
 ) -> Option<Diagnostic> {
     let points = |load: &&Access| {
@@ -107,11 +102,10 @@ fn of_tensor(
     if !is_inside || unread * 2 <= size {
         return None;
     }
-    let met = |(load, points): (&&Access, &Points)| {
-        meeting(elements, asked, load, points).map(|(pair, element)| (load.inst, pair, element))
-    };
-    let (inst, pair, element) = loads.iter().zip(&all).find_map(met)?;
-    let load = loads.iter().find(|load| load.inst == inst)?;
+    let (load, (pair, element)) = loads
+        .iter()
+        .zip(&all)
+        .find_map(|(load, points)| Some((*load, meeting(elements, load, points)?)))?;
     let [a, b] = programs_of(elements, launch, &pair);
     let name = elements.param_name(load.param);
     let size = report::count(size, "element");
@@ -119,17 +113,12 @@ fn of_tensor(
         "programs {a} and {b} both read element {element} of `{name}`, and of its {size} no program reads \
          {unread}"
     );
-    let found = report::finding(func, func.insts[inst].loc, Code::Unread, message);
+    let found = report::finding(func, func.insts[load.inst].loc, Code::Unread, message);
     Some(found.with_note(overlap::note(elements, launch, (load, "reads"), &pair)))
 }
 
 /// Two programs of which one reads partly what the other does, and an element that both read.
-fn meeting(
-    elements: &Elements<'_>,
-    asked: [bool; 3],
-    load: &Access,
-    points: &Points,
-) -> Option<(Pair, i128)> {
+fn meeting(elements: &Elements<'_>, load: &Access, points: &Points) -> Option<(Pair, i128)> {
     let vars = elements.terms.var_ranges().len();
     let mut first: FxHashMap<i128, i128> = FxHashMap::default();
     points.found.iter().find_map(|&(number, element)| {
@@ -138,8 +127,6 @@ fn meeting(
             return None;
         }
         let pair = (points.whole(elements, before, vars), points.whole(elements, number, vars));
-        let (one, two) = (elements.position(&pair.0), elements.position(&pair.1));
-        let differ = (0..3).any(|axis| asked[axis] && one[axis] != two[axis]);
-        (differ && overlap::shift(elements, load, &pair).is_some()).then_some((pair, element))
+        overlap::shift(elements, load, &pair).map(|_| (pair, element))
     })
 }

@@ -7,12 +7,13 @@ use super::arguments::Args;
 use super::arguments::bound;
 use super::autograd::keeps_tensors;
 use super::devices;
-use super::library::{external_call, triton_call};
+use super::library::external_call;
 use super::memory::may_write;
 use super::modules::{known_class, sequence_class};
 use super::operations::LIBRARY;
 use super::scenario::scenario_reduction;
 use super::tensor;
+use super::triton::triton_call;
 use super::value::{Callable, Tensor, Value};
 use super::{
     Changed, Frame, Host, Maker, arrays, collections, data, drawn, launch, made, operators, past,

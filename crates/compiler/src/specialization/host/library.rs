@@ -1,22 +1,21 @@
-//! Functions that are not the project's: of Python, its library and Triton, by name.
-
-use std::sync::Arc;
+//! Functions that are not the project's: of Python, its library and PyTorch, by name.
 
 use super::arguments::Args;
-use super::dtype::{element_size, is_complex, is_float, number_dtype, with_number};
+use super::classes::{class_name, is_instance, is_of_python};
+use super::dtype::{is_complex, is_float, number_dtype, with_number};
+use super::math::math_call;
 use super::misuse::{self, Misuse};
 use super::number::as_number;
-use super::value::{Callable, Tensor, Tuner, TunerKind, Value};
+use super::value::{Callable, Tensor, Value};
 use super::{
     Host, algebra, arrays, collections, data, devices, einops, fits, initial, iteration, layers,
     limits, operators, reduced, sets, sizes, skipped, states, tensor, versions, views,
 };
-use crate::builtins::{TORCH, torch};
+use crate::builtins::torch;
 use crate::hir::{BinaryOp, CompareOp, Name};
 use crate::project::Resolution;
 use crate::project::installation;
 use crate::source::FileId;
-use crate::specialization::config::Config;
 
 /// The class of PyTorch's modules.
 const MODULE: &str = "torch.nn.Module";
@@ -258,94 +257,6 @@ fn dict(args: &Args<'_>) -> Option<Value> {
         collections::set(&mut entries, Value::Str(name?), value)?;
     }
     Some(Value::Dict(entries))
-}
-
-/// The name of the class that a value of Python's own is of.
-fn class_name(value: &Value) -> Option<&'static str> {
-    Some(match value {
-        Value::Bool(_) => "bool",
-        Value::Int(_) => "int",
-        Value::Float(_) => "float",
-        Value::Str(_) => "str",
-        Value::Tuple(_) => "tuple",
-        Value::List(_) => "list",
-        Value::Dict(_) => "dict",
-        Value::Set(_) => "set",
-        _ => return None,
-    })
-}
-
-/// Whether a value is an instance of a class, or of one of several.
-fn is_instance(value: &Value, class: &Value) -> Option<bool> {
-    match (value.plain(), class) {
-        (Value::OneOf(values), class) => {
-            let (first, rest) = values.split_first()?;
-            let known = is_instance(first, class)?;
-            rest.iter().all(|value| is_instance(value, class) == Some(known)).then_some(known)
-        }
-        (value, Value::Tuple(classes)) => {
-            let known: Vec<_> = classes.iter().map(|class| is_instance(value, class)).collect();
-            if known.contains(&Some(true)) {
-                return Some(true);
-            }
-            known.iter().all(|known| *known == Some(false)).then_some(false)
-        }
-        (value, Value::Global(name)) => is_of_python(value, name),
-        (value, Value::Named(Resolution::External(path))) => match path.as_slice() {
-            [torch, class] if &**torch == TORCH => is_of_torch(value, class),
-            // What is made here is spread over no devices.
-            [torch, .., class] if &**torch == TORCH && &**class == "DTensor" => match value {
-                Value::Tensor(tensor) => tensor.memory().map(|_| false),
-                value => is_of_torch(value, class).or(is_of_python(value, "int").map(|_| false)),
-            },
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-/// Whether a value is an instance of one of Python's own classes.
-fn is_of_python(value: &Value, class: &str) -> Option<bool> {
-    let own = match value {
-        Value::None | Value::Tensor(_) | Value::DType(_) | Value::TorchDType(_) => "",
-        Value::Record { .. } | Value::Ints => "tuple",
-        value => class_name(value)?,
-    };
-    // Truth values are numbers.
-    let is_own = || own == class || own == "bool" && class == "int";
-    CLASSES.contains(&class).then(is_own)
-}
-
-/// Classes of Python's own, of which values are known.
-const CLASSES: &[&str] = &["bool", "dict", "float", "int", "list", "set", "str", "tuple"];
-
-/// Whether two of Python's own classes are one; `None` for other values.
-pub(super) fn same_class(left: &Value, right: &Value) -> Option<bool> {
-    match (left, right) {
-        (Value::Global(a), Value::Global(b)) => {
-            (CLASSES.contains(&&**a) && CLASSES.contains(&&**b)).then_some(a == b)
-        }
-        _ => None,
-    }
-}
-
-/// Whether a value is an instance of one of PyTorch's classes.
-fn is_of_torch(value: &Value, class: &str) -> Option<bool> {
-    let own = match value {
-        Value::Tensor(_) => "Tensor",
-        Value::TorchDType(_) => "dtype",
-        Value::None
-        | Value::Bool(_)
-        | Value::Int(_)
-        | Value::Float(_)
-        | Value::Str(_)
-        | Value::List(_)
-        | Value::Dict(_)
-        | Value::DType(_) => "",
-        Value::Tuple(_) | Value::Record { .. } if class != "Size" => "",
-        _ => return None,
-    };
-    ["Size", "Tensor", "dtype"].contains(&class).then_some(own == class)
 }
 
 fn extremum(name: &str, args: &[&Value]) -> Value {
@@ -675,7 +586,7 @@ fn linear(args: &Args<'_>) -> Option<Value> {
 }
 
 /// What an operator makes of a number and those of a list, one after the other.
-fn folded(op: BinaryOp, items: Option<&Value>, start: Value) -> Value {
+pub(super) fn folded(op: BinaryOp, items: Option<&Value>, start: Value) -> Value {
     items.and_then(Value::elements).map_or(Value::Unknown, |items| {
         items.iter().fold(start, |all, item| operators::binary(op, &all, item))
     })
@@ -713,63 +624,6 @@ fn common_shape(args: &Args<'_>) -> Option<Value> {
     Some(Value::Tuple(common))
 }
 
-fn math_call(name: &str, args: &Args<'_>) -> Value {
-    if name == "prod" {
-        let start = args.keyword("start").cloned().unwrap_or(Value::Int(Some(1)));
-        return folded(BinaryOp::Mul, args.get(0, "iterable"), start);
-    }
-    if let Some(integer) = of_integers(name, args) {
-        return integer;
-    }
-    let Some(number) = args.get(0, "x").and_then(as_number) else { return Value::Unknown };
-    let number = number.float();
-    let integer = |value: Option<f64>| Value::Int(value.map(|value| value as i128));
-    let second = || args.get(1, "y").and_then(as_number).and_then(|second| second.float());
-    match name {
-        "ceil" => integer(number.map(f64::ceil)),
-        "floor" => integer(number.map(f64::floor)),
-        "trunc" => integer(number.map(f64::trunc)),
-        "isfinite" => Value::Bool(number.map(f64::is_finite)),
-        "isinf" => Value::Bool(number.map(f64::is_infinite)),
-        "isnan" => Value::Bool(number.map(f64::is_nan)),
-        "pow" => Value::Float(number.zip(second()).map(|(base, exponent)| base.powf(exponent))),
-        "copysign" => {
-            Value::Float(number.zip(second()).map(|(number, sign)| number.copysign(sign)))
-        }
-        "log" => match (args.get(1, "base"), number) {
-            (None, number) => Value::Float(number.map(f64::ln)),
-            // Python divides the natural logarithms.
-            (Some(base), number) => {
-                let base = as_number(base).and_then(|base| base.float());
-                Value::Float(number.zip(base).map(|(number, base)| number.ln() / base.ln()))
-            }
-        },
-        _ => match FLOATS.iter().find(|(known, _)| *known == name) {
-            Some((_, function)) => Value::Float(number.map(function)),
-            None => Value::Unknown,
-        },
-    }
-}
-
-/// A function of `math` of one number that gives a float, by its name.
-type OfFloat = (&'static str, fn(f64) -> f64);
-
-const FLOATS: &[OfFloat] = &[
-    ("atan", f64::atan),
-    ("cos", f64::cos),
-    ("degrees", f64::to_degrees),
-    ("exp", f64::exp),
-    ("expm1", f64::exp_m1),
-    ("fabs", f64::abs),
-    ("log10", f64::log10),
-    ("log1p", f64::ln_1p),
-    ("log2", f64::log2),
-    ("radians", f64::to_radians),
-    ("sin", f64::sin),
-    ("sqrt", f64::sqrt),
-    ("tanh", f64::tanh),
-];
-
 impl Value {
     /// What `json` makes of a text.
     fn of_json(json: serde_json::Value) -> Value {
@@ -794,100 +648,6 @@ impl Value {
     }
 }
 
-/// Functions of `math` of integers that give integers; `None` for other functions.
-fn of_integers(name: &str, args: &Args<'_>) -> Option<Value> {
-    let given = || {
-        args.positional().into_iter().map(|value| match value {
-            Value::Int(number) => *number,
-            _ => None,
-        })
-    };
-    let all = |of: fn(i128, i128) -> Option<i128>, start: i128| {
-        given().try_fold(start, |all, number| of(all, number?))
-    };
-    Some(Value::Int(match name {
-        "gcd" => all(|a, b| Some(gcd(a, b)), 0),
-        "lcm" => all(
-            |a, b| if b == 0 { Some(0) } else { (a / gcd(a, b)).checked_mul(b).map(i128::abs) },
-            1,
-        ),
-        "isqrt" => given().next().flatten().filter(|number| *number >= 0).map(i128::isqrt),
-        "factorial" => {
-            let number = given().next().flatten().filter(|number| (0..30).contains(number));
-            number.map(|number| (1..=number).product())
-        }
-        _ => return None,
-    }))
-}
-
-fn gcd(a: i128, b: i128) -> i128 {
-    if b == 0 { a.abs() } else { gcd(b, a % b) }
-}
-
-/// Functions of the triton package that take so many arguments: as a path, and as users call them.
-const COUNTED: &[(&str, &str, usize)] =
-    &[("cdiv", "triton.cdiv", 2), ("next_power_of_2", "triton.next_power_of_2", 1)];
-
-/// A function of the triton package.
-pub(super) fn triton_call(path: &str, args: &Args<'_>) -> Value {
-    let (counted, given) = (COUNTED.iter().find(|(name, ..)| *name == path), args.0.len());
-    if let Some(&(_, function, takes)) = counted.filter(|(.., takes)| *takes != given) {
-        return Value::Raises(Misuse::ArgumentCount { function, takes, given });
-    }
-    match path {
-        "cdiv" | "language.cdiv" => match (args.get(0, "x"), args.get(1, "y")) {
-            (Some(x), Some(y)) => {
-                let one = Value::Int(Some(1));
-                let less = operators::binary(BinaryOp::Sub, y, &one);
-                let sum = operators::binary(BinaryOp::Add, x, &less);
-                operators::binary(BinaryOp::FloorDiv, &sum, y)
-            }
-            _ => Value::Unknown,
-        },
-        "next_power_of_2" => match args.get(0, "n") {
-            Some(Value::Int(Some(n))) => Value::Int(next_power_of_2(*n)),
-            Some(Value::Int(None)) => Value::Int(None),
-            Some(raised @ Value::Raises(_)) => raised.clone(),
-            Some(n) => {
-                let one = Value::Int(Some(1));
-                misuse::no_operator(BinaryOp::Sub, n, &one).unwrap_or(Value::Unknown)
-            }
-            None => Value::Unknown,
-        },
-        // Tests of Triton ask what they run on: what is compiled here is for NVIDIA.
-        "_internal_testing.is_cuda" => Value::Bool(Some(true)),
-        "_internal_testing.is_hip" | "_internal_testing.is_interpreter" => Value::Bool(Some(false)),
-        "language.constexpr" => match args.get(0, "value") {
-            Some(value) => Value::Constexpr(Box::new(value.plain().clone())),
-            None => Value::Unknown,
-        },
-        "reinterpret" => args.get(0, "tensor").map_or(Value::Unknown, |tensor| {
-            reinterpreted(tensor, args.get(1, "dtype").and_then(tensor::given_dtype))
-        }),
-        "jit" => match args.get(0, "fn") {
-            Some(Value::Named(Resolution::Function(at))) => Value::Named(Resolution::Jit(*at)),
-            _ => Value::Unknown,
-        },
-        "autotune" => tuner(TunerKind::Autotune, args),
-        "heuristics" => tuner(TunerKind::Heuristics, args),
-        "Config" => config(args).map_or(Value::Unknown, |config| Value::Config(Box::new(config))),
-        "tools.tensor_descriptor.TensorDescriptor" => {
-            let (shape, strides) = (args.get(1, "shape"), args.get(2, "strides"));
-            let unknown = Value::Unknown;
-            tensor::descriptor(
-                args.get(0, "base"),
-                shape.or(Some(&unknown)),
-                strides.or(Some(&unknown)),
-                args.get(3, "block_shape"),
-            )
-        }
-        "tools.tensor_descriptor.TensorDescriptor.from_tensor" => {
-            tensor::descriptor(args.get(0, "tensor"), None, None, args.get(1, "block_shape"))
-        }
-        _ => Value::Unknown,
-    }
-}
-
 /// A tensor of given sizes, strides and type, in that order.
 fn strided(args: &Args<'_>) -> Option<Value> {
     let shape = args.get(0, "size")?.elements()?;
@@ -895,50 +655,4 @@ fn strided(args: &Args<'_>) -> Option<Value> {
     let dtype = args.get(2, "dtype").and_then(tensor::given_dtype);
     let made = Tensor { dtype, shape: Some(shape), strides: Some(strides), ..Tensor::default() };
     Some(Value::Tensor(made))
-}
-
-/// The same memory, whose elements are taken for others of the same size.
-fn reinterpreted(tensor: &Value, dtype: Option<Arc<str>>) -> Value {
-    let Value::Tensor(tensor) = tensor else { return Value::tensor(dtype.as_deref()) };
-    let size = |dtype: &Option<Arc<str>>| dtype.as_deref().and_then(element_size);
-    match size(&tensor.dtype).is_some() && size(&tensor.dtype) == size(&dtype) {
-        true => Value::Tensor(Tensor { dtype, ..tensor.clone() }),
-        false => Value::tensor(dtype.as_deref()),
-    }
-}
-
-fn tuner(kind: TunerKind, args: &Args<'_>) -> Value {
-    Value::Callable(Callable::Tuner(Arc::new(Tuner { kind, args: args.0.to_vec() })))
-}
-
-fn next_power_of_2(n: i128) -> Option<i128> {
-    let n = u64::try_from(n.max(1)).ok()?;
-    n.checked_next_power_of_two().map(i128::from)
-}
-
-/// `triton.Config(kwargs, num_warps=..., ...)`.
-fn config(args: &Args<'_>) -> Option<Config> {
-    let Some(Value::Dict(entries)) = args.get(0, "kwargs") else { return None };
-    let mut kwargs = Vec::new();
-    for (key, value) in entries {
-        let Value::Str(name) = key else { return None };
-        kwargs.push((name.clone(), value.to_const()?));
-    }
-    let option = |index: usize, name: &str| match args.get(index, name) {
-        Some(Value::Int(Some(value))) => u32::try_from(*value).ok(),
-        _ => None,
-    };
-    Some(Config {
-        kwargs,
-        num_warps: option(1, "num_warps"),
-        num_stages: option(2, "num_stages"),
-        num_ctas: option(3, "num_ctas"),
-        max_registers: option(4, "maxnreg"),
-        pre_hook: match args.get(5, "pre_hook") {
-            Some(Value::Named(Resolution::Function(at))) => Some(*at),
-            _ => None,
-        },
-        is_prepared: args.get(5, "pre_hook").is_some_and(|hook| !matches!(hook, Value::None)),
-        at: None,
-    })
 }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use super::classes::same_class;
 use super::dtype::{float_of, is_integer, with_number};
 use super::environment::{is_command_line, is_environment, is_option};
-use super::library::same_class;
 use super::misuse::{self, Misuse, is_whole};
 use super::number::{arithmetic, as_number};
 use super::value::{Callable, Tensor, Value};

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::arguments::Args;
 use super::dtype::{is_float, promoted, with_number};
-use super::library::triton_call;
 use super::reduced::along_axis;
 use super::tensor::{counted, joined, sizes, torch_constructor};
+use super::triton::triton_call;
 use super::value::{Tensor, Value};
 use super::views::{broadcast, elementwise};
 use super::{Host, made};
