@@ -44,6 +44,7 @@ pub mod resources;
 pub(crate) mod roots;
 mod rows;
 mod solve;
+mod steps;
 mod terms;
 mod trials;
 mod tuned;
@@ -226,6 +227,8 @@ fn accesses_of(
             here.extend(untouched.or_else(|| untouched::check_led(func, launches, boxes, pause)));
             here.extend(narrow::check(func, launch, &mut elements, &accesses));
             here.extend(lost::check(func, launch, &accesses));
+            let steps = steps::check(func, launch, &mut elements, &accesses);
+            here.extend(steps.into_iter().map(Finding::from));
             let races = race::check(func, launch, &mut elements, &accesses);
             here.extend(races.into_iter().map(Finding::from));
             if here.iter().all(|found| found.diagnostic.code != Code::Uncovered) {

@@ -15,6 +15,15 @@ pub(super) fn buffer<'l>(
     }
 }
 
+/// Whether no other argument is in the same memory, as far as that is known.
+pub(super) fn is_alone(launch: &KnownLaunch, buffer: &KnownBuffer) -> bool {
+    let same = launch.args.iter().filter(|(_, arg)| match arg {
+        KnownArg::Buffer(other) => other.id == buffer.id,
+        _ => false,
+    });
+    buffer.id.is_none() || same.count() == 1
+}
+
 /// Whether two parameters point to elements of one type, so that equal positions in one buffer are
 /// equal addresses.
 pub(super) fn in_one_unit(func: &Function, a: usize, b: usize) -> bool {

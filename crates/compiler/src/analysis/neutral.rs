@@ -89,7 +89,8 @@ pub(super) fn combining(func: &Function, load: Inst) -> Option<Combining> {
     None
 }
 
-fn combines(opcode: Opcode) -> bool {
+/// Whether an operation combines lanes.
+pub(super) fn combines(opcode: Opcode) -> bool {
     use Opcode::{Dot, Histogram, Reduce, Scan, Sort};
     matches!(opcode, Reduce | Scan | Dot | Histogram | Sort)
 }

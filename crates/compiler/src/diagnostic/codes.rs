@@ -249,6 +249,8 @@ codes! {
         include_str!("explain/bounds-uncovered.md");
     Unread = "bounds/unread", Warning, "a tensor of which little is read, since programs read partly the same",
         include_str!("explain/bounds-unread.md");
+    LoopStep = "bounds/loop-step", Warning, "a loop that does not go on by as much as it reads",
+        include_str!("explain/bounds-loop-step.md");
     Unwritten = "bounds/unwritten", Warning, "elements that are read, or added to, before anything writes them",
         include_str!("explain/bounds-unwritten.md");
     Race = "race/stores", Warning, "two programs that store to one element",

@@ -136,7 +136,9 @@ pub fn candidates(path: &str, roots: &[String], level: u32, module: &[Name]) -> 
     let is_installed = INSTALLED.contains(&&*module[0]);
     let own = own_package(path, &module[0]).filter(|_| !is_installed);
     let own = own.filter(|own| !roots.iter().any(|root| root == own));
-    let roots = roots.iter().map(String::as_str).chain(own);
+    // Beside a file of a package there are parts of the package.
+    let beside = parent(path).filter(|_| is_installed);
+    let roots = roots.iter().map(String::as_str).filter(|root| Some(*root) != beside).chain(own);
     let files = roots.flat_map(|root| module_files(root, module));
     // A file does not mean itself: of two modules of one name, a package's own is not the outer one.
     files.filter(|file| file != path).collect()

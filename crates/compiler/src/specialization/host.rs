@@ -158,6 +158,8 @@ pub(super) struct Host<'a> {
     environment: environment::Environment,
     /// The file that is run, where there is nothing before it but imports.
     entry: Option<FileId>,
+    /// The file that is run as a program.
+    program: Option<FileId>,
     /// The objects that have the variables of modules and classes as attributes.
     statics: FxHashMap<statics::Owner, usize>,
     /// The attributes of objects.
@@ -273,6 +275,7 @@ impl<'a> Host<'a> {
             recast: FxHashSet::default(),
             environment: environment::Environment::default(),
             entry: None,
+            program: None,
             statics: FxHashMap::default(),
             objects: FxHashMap::default(),
             binding: Vec::new(),
@@ -432,7 +435,9 @@ impl<'a> Host<'a> {
             self.doubt = Doubt::of_whole();
         }
         self.begin_with_imports(file);
+        self.program = Some(file);
         self.run_mains(file, mains);
+        self.program = None;
     }
 
     /// Runs the statements of a scenario.

@@ -228,7 +228,10 @@ impl Flow<'_, '_> {
                 _ => only(Holds::Any),
             },
             (Opcode::Load, _) => self.read(walk, inst, data, index),
-            (Opcode::Select, _) if self.compares_positions_as_floats(data.operand(0)) => {
+            (Opcode::Select, _)
+                if self.compares_positions_as_floats(data.operand(0))
+                    || self.compares_filled(data.operand(0)) =>
+            {
                 only(Holds::Any)
             }
             (Opcode::Select, _) => {
@@ -307,6 +310,16 @@ impl Flow<'_, '_> {
         has(&|data| matches!(data.attrs, Attrs::FloatCompare(_)))
             && has(&|data| matches!(data.opcode, Opcode::SToF | Opcode::UToF))
             && !has(&|data| data.opcode == Opcode::Load)
+    }
+
+    /// Whether integers that are compared for a condition are loaded under a mask with an `other`: that may
+    /// be beyond all that memory holds, and leave these lanes out.
+    fn compares_filled(&self, condition: Value) -> bool {
+        let made = self.func.computing(condition);
+        made.iter().any(|value| {
+            let filled = self.func.def(*value).filter(|data| data.opcode == Opcode::Load);
+            filled.is_some_and(|load| load.operand_opt(2).is_some() && !is_float(self.func, *value))
+        })
     }
 
     /// Whether a condition says that a position is the one which a reduction found, or which memory

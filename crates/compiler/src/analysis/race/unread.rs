@@ -7,14 +7,14 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Pair, overlap, programs_of};
-use crate::analysis::arguments::buffer;
+use crate::analysis::arguments::{buffer, is_alone};
 use crate::analysis::elements::{Access, Elements};
 use crate::analysis::points::Points;
 use crate::analysis::report;
 use crate::analysis::terms::{AtomKind, Linear};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{Function, Inst, Opcode};
-use crate::specialization::{KnownArg, KnownBuffer, KnownLaunch};
+use crate::specialization::KnownLaunch;
 
 /// Points of one load that are looked at.
 const MAX_POINTS: i128 = 1 << 15;
@@ -48,15 +48,6 @@ pub(super) fn check(
         of_tensor(func, launch, elements, programs, (&own, buffer.elements))
     };
     params.into_iter().filter_map(of_param).collect()
-}
-
-/// Whether no other argument is in the same memory, as far as that is known.
-fn is_alone(launch: &KnownLaunch, buffer: &KnownBuffer) -> bool {
-    let same = launch.args.iter().filter(|(_, arg)| match arg {
-        KnownArg::Buffer(other) => other.id == buffer.id,
-        _ => false,
-    });
-    buffer.id.is_none() || same.count() == 1
 }
 
 /// Whether what two neighbors read, along an axis, may lie partly over each other: they are less far apart

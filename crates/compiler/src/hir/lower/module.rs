@@ -147,8 +147,11 @@ impl Collector<'_> {
         }
         let mut lowering = Lowering::new(self.text);
         let condition = node.field(Field::Condition).map(|condition| lowering.expr(condition));
-        let is_program = condition.is_some_and(|test| is_main(&lowering.body, test));
-        lowering.body.root = match is_program {
+        let asks = |test: ExprId| asks_main(&lowering.body, test);
+        let is_program = condition.is_some_and(asks);
+        // What more it asks is asked when the program runs.
+        let asks_alone = condition.is_some_and(|test| is_main(&lowering.body, test));
+        lowering.body.root = match asks_alone {
             true => lowering.field_block(node, Field::Consequence),
             false => vec![lowering.stmt(node)],
         };
@@ -423,6 +426,14 @@ impl Collector<'_> {
         let call_id = lowering.expr(call);
         let launch = launch_of(lowering, call_id, call.range(), self.host.clone());
         self.module.launches.extend(launch);
+    }
+}
+
+/// True for `__name__ == "__main__"`, alone or with more that has to hold.
+fn asks_main(body: &Body, condition: ExprId) -> bool {
+    match &body.exprs[condition] {
+        Expr::Bool { and: true, values } => values.iter().any(|value| asks_main(body, *value)),
+        _ => is_main(body, condition),
     }
 }
 

@@ -18,6 +18,9 @@ const OF_CHECKPOINT: &[&str] = &[
     "use_reentrant",
 ];
 
+/// What runs functions in other threads or processes.
+const EXECUTOR: &[&str] = &["concurrent", "futures", "Executor"];
+
 impl Host<'_> {
     /// Elements in the order of what a function makes of them, if that is known.
     pub(super) fn sorted(&mut self, items: &Value, key: &Value, reverse: Option<&Value>) -> Value {
@@ -53,6 +56,29 @@ impl Host<'_> {
             }
             // Without arguments everything has its default.
             ["fire", "Fire"] | ["tyro", "cli"] => Some(self.call_value(args.get(0, "f")?, &[])),
+            // The first of the processes.
+            [TORCH, "multiprocessing", "spawn"] => {
+                let first = [(None, Value::Int(Some(0)))].into_iter();
+                let given = args.get(1, "args").map_or(Some(Vec::new()), Value::elements)?;
+                let given = first.chain(given.into_iter().map(|value| (None, value)));
+                Some(self.call_value(args.get(0, "fn")?, &given.collect::<Vec<_>>()))
+            }
+            ["concurrent", "futures", "ThreadPoolExecutor" | "ProcessPoolExecutor"] => {
+                let executor = EXECUTOR.iter().copied().map(Name::from).collect();
+                Some(Value::Named(Resolution::External(executor)))
+            }
+            // Whatever it does besides, it does what it is given.
+            ["concurrent", "futures", "Executor", "submit"] => {
+                let ((_, function), given) = args.0.split_first()?;
+                self.call_value(function, given);
+                Some(Value::Unknown)
+            }
+            ["concurrent", "futures", "Executor", "map"] => {
+                let [function, items] = args.positional()[..] else { return None };
+                let results = items.elements()?.into_iter();
+                let results = results.map(|item| self.call_value(function, &[(None, item)]));
+                Some(Value::List(results.collect()))
+            }
             ["functools", "reduce"] if is_own(args.get(0, "function")) => self.reduced(args),
             ["itertools", "starmap"] => {
                 let (function, items) = (args.get(0, "function")?, args.get(1, "iterable")?);
@@ -138,6 +164,11 @@ impl Host<'_> {
 pub(super) fn method_of(receiver: &Value, callee: &Value) -> Value {
     let args = vec![(None, receiver.clone())];
     Value::Callable(Callable::Partial { callee: Box::new(callee.clone()), args })
+}
+
+/// True for what runs functions in other threads or processes.
+pub(super) fn is_executor(path: &[Name]) -> bool {
+    path.iter().map(|name| &**name).eq(EXECUTOR.iter().copied())
 }
 
 /// True for a function of the project.

@@ -106,6 +106,11 @@ impl Doubt {
         self.open == 0 && !self.left && !self.more && !self.raised
     }
 
+    /// Whether the code has run where anything follows: an exception that nothing takes ends all.
+    pub(super) fn has_run(&self) -> bool {
+        self.is_straight() && !(self.ended && self.has_handlers())
+    }
+
     /// Whether an exception would be handled.
     pub(super) fn has_handlers(&self) -> bool {
         self.handlers > 0

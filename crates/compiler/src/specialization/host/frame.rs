@@ -50,6 +50,12 @@ impl Frame {
         Frame { file, scope, around, code, variables, scenario, exits, names, open }
     }
 
+    /// What `locals()` gives.
+    pub(super) fn as_dict(&self) -> Value {
+        let entry = |(name, value): (&Name, &Value)| (Value::Str(name.clone()), value.clone());
+        Value::Dict(self.variables.iter().map(entry).collect())
+    }
+
     /// That of the function around whose scope is `scope`.
     pub(super) fn of_scope(&self, scope: &[Name]) -> Option<&Arc<Frame>> {
         let mut frame = self.around.as_ref();

@@ -5,13 +5,12 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::arguments::Args;
-use super::frame::Code;
 use super::value::Value;
-use super::{Frame, Host, Variables};
+use super::{Host, Variables};
 use crate::hir::{Arg, ArgKind, Expr, ExprId, Function, Item, ItemKind, Literal, Name, Param};
 use crate::project::launchers::is_test;
 use crate::project::{
-    ItemRef, Resolution, Scope, constant, function, item, item_scope, resolve, resolve_expr,
+    ItemRef, Resolution, Scope, function, item, item_scope, resolve,
 };
 use crate::source::FileId;
 
@@ -41,8 +40,11 @@ struct Given {
     made: FxHashMap<ItemRef, Value>,
 }
 
-/// A file, and the names of the functions and classes around a piece of its text.
-type Place = (FileId, Vec<Name>);
+/// The parameters of `triton.testing.Benchmark` in order (triton/testing.py).
+const BENCHMARK: &[&str] = &[
+    "x_names", "x_vals", "line_arg", "line_vals", "line_names", "plot_name", "args", "xlabel",
+    "ylabel", "x_log", "y_log", "styles",
+];
 
 impl Host<'_> {
     /// The sets of arguments, by name, that decorators run a function with; one without any where no
@@ -140,71 +142,43 @@ impl Host<'_> {
     ) -> Vec<Variables> {
         let Expr::Call { args, .. } = &function.body.exprs[decorator] else { return Vec::new() };
         let Some(benchmarks) = argument(args, 0, "benchmarks") else { return Vec::new() };
-        let here = (file, scope.to_vec());
-        let Expr::Name(_) = &function.body.exprs[benchmarks] else {
-            let code = Code::Function(function.clone());
-            return self.benchmarks(&here, &code, benchmarks);
+        let benchmarks = match self.head_expr(file, scope, function, benchmarks) {
+            Value::List(several) | Value::Tuple(several) => several,
+            one => vec![one],
         };
-        let place = Scope { file, path: scope };
-        let Resolution::Constant(at) =
-            resolve_expr(self.sources, place, &function.body, benchmarks)
-        else {
-            return Vec::new();
-        };
-        let (Some(item), Some(constant)) = (item(self.sources, at), constant(self.sources, at))
-        else {
-            return Vec::new();
-        };
-        let code = Code::Body(constant.body, Some(constant.map));
-        self.benchmarks(&(at.file, item.scope), &code, constant.value)
+        benchmarks.iter().flat_map(|benchmark| self.points(benchmark)).collect()
     }
 
-    /// What a benchmark, or each of a list, runs a function with.
-    fn benchmarks(&mut self, here: &Place, code: &Code, id: ExprId) -> Vec<Variables> {
-        match &code.body().exprs[id] {
-            Expr::List(items) => {
-                items.iter().flat_map(|item| self.benchmarks(here, code, *item)).collect()
-            }
-            Expr::Call { args, callee } => {
-                let scope = Scope { file: here.0, path: &here.1 };
-                let meaning = resolve_expr(self.sources, scope, code.body(), *callee);
-                match &meaning {
-                    Resolution::Triton(path) if &**path == "testing.Benchmark" => {
-                        self.benchmark(here, code, args)
-                    }
-                    _ => Vec::new(),
-                }
-            }
-            _ => Vec::new(),
-        }
+    /// `triton.testing.Benchmark(...)`: its arguments are its attributes.
+    pub(super) fn benchmark(&mut self, args: &Args<'_>) -> Value {
+        let mut names = BENCHMARK.iter().copied().map(Name::from);
+        let named = args.0.iter().map(|(name, value)| {
+            (name.clone().or_else(|| names.next()), value.clone())
+        });
+        self.namespace(&Args(&named.collect::<Vec<_>>()))
     }
 
-    /// What `Benchmark(args)` runs a function with.
-    fn benchmark(&mut self, here: &Place, code: &Code, args: &[Arg]) -> Vec<Variables> {
-        let mut argument = |at: usize, name: &str| {
-            let id = argument(args, at, name)?;
-            let frame = Frame::new(here.0, &here.1, code.clone(), Variables::default());
-            Some(self.expr(&mut { frame }, id))
-        };
-        let names = argument(0, "x_names").map(|names| texts(&names)).unwrap_or_default();
-        let values = argument(1, "x_vals").and_then(|values| values.elements());
-        let line = argument(2, "line_arg");
-        let lines = argument(3, "line_vals").and_then(|values| values.elements());
+    /// What a benchmark runs a function with.
+    fn points(&self, benchmark: &Value) -> Vec<Variables> {
+        let Value::Object(benchmark) = *benchmark else { return Vec::new() };
+        let attribute = |name: &str| self.object_attribute(benchmark, name);
+        let names = texts(&attribute("x_names"));
         let mut fixed = Variables::default();
-        if let Some(Value::Dict(entries)) = argument(6, "args") {
+        if let Value::Dict(entries) = attribute("args") {
             fixed.extend(entries.into_iter().filter_map(|(key, value)| match key {
                 Value::Str(name) => Some((name, value)),
                 _ => None,
             }));
         }
-        let lines: Vec<Option<(Name, Value)>> = match (line, lines) {
-            (Some(Value::Str(line)), Some(lines)) => {
-                some_of(lines).into_iter().map(|value| Some((line.clone(), value))).collect()
-            }
-            _ => vec![None],
-        };
+        let lines: Vec<Option<(Name, Value)>> =
+            match (attribute("line_arg"), attribute("line_vals").elements()) {
+                (Value::Str(line), Some(lines)) => {
+                    some_of(lines).into_iter().map(|value| Some((line.clone(), value))).collect()
+                }
+                _ => vec![None],
+            };
         let mut sets = Vec::new();
-        for value in some_of(values.unwrap_or_default()) {
+        for value in some_of(attribute("x_vals").elements().unwrap_or_default()) {
             // A single value is that of all names.
             let along = value.elements().unwrap_or_else(|| vec![value; names.len()]);
             for line in &lines {

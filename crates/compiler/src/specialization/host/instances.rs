@@ -87,7 +87,7 @@ impl Host<'_> {
                 false if self.has_own(object, name) => Value::Unknown,
                 false if self.is_cached(method) => {
                     let value = self.call_function(method, &[(None, Value::Object(object))]);
-                    let kept = if self.doubt.is_sure() { value.clone() } else { Value::Unknown };
+                    let kept = if self.doubt.has_run() { value.clone() } else { Value::Unknown };
                     self.replace_attribute(object, &name.into(), kept);
                     value
                 }

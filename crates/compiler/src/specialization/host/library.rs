@@ -431,7 +431,9 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
                 _ => Value::Unknown,
             }
         }
-        ["collections", "OrderedDict"] => python_call("dict", args),
+        ["collections", "OrderedDict"]
+        | ["frozendict", "frozendict"]
+        | ["types", "MappingProxyType"] => python_call("dict", args),
         // One that forgets is not followed.
         ["collections", "deque"] if args.get(1, "maxlen").is_none() => {
             match args.get(0, "iterable") {

@@ -386,7 +386,7 @@ impl Host<'_> {
             return self.change_sequence(object, "insert", None);
         }
         let names = match (self.object_attribute(object, NAMES), name) {
-            (Value::List(mut names), Value::Str(_)) if self.doubt.is_sure() => {
+            (Value::List(mut names), Value::Str(_)) if self.doubt.has_run() => {
                 if !names.contains(name) {
                     names.push(name.clone());
                 }
@@ -428,7 +428,7 @@ impl Host<'_> {
     /// how many there are.
     pub(super) fn change_sequence(&mut self, object: usize, method: &str, added: Option<Value>) {
         let Some(children) = self.children(object) else { return };
-        let certain = self.doubt.is_sure() && method == "append";
+        let certain = self.doubt.has_run() && method == "append";
         let added = added.filter(|_| certain);
         let count = added.as_ref().map(|_| children.len() as i128 + 1);
         let Some(attributes) = self.objects.get_mut(&object) else { return };

@@ -17,6 +17,9 @@ use crate::project::{
 };
 use crate::source::FileId;
 
+/// What `__name__` is in a program.
+const MAIN: &str = "__main__";
+
 impl Host<'_> {
     /// The value of a variable, or of what a name means.
     pub(super) fn name(&mut self, frame: &mut Frame, name: &Name) -> Value {
@@ -48,6 +51,7 @@ impl Host<'_> {
             found @ (Resolution::Undefined | Resolution::Unknown) => {
                 match (self.bound_by_running(frame, name), found) {
                     (Some(value), _) => value,
+                    _ if &**name == "__name__" => self.module_name(frame.file),
                     (None, Resolution::Undefined) => Value::Global(name.clone()),
                     (None, _) => Value::Unknown,
                 }
@@ -59,6 +63,14 @@ impl Host<'_> {
                 Value::Callable(Callable::Local { class, around })
             }
             found => self.resolved(found),
+        }
+    }
+
+    /// What a module calls itself: `__main__` where it is run as a program.
+    fn module_name(&self, file: FileId) -> Value {
+        match self.program == Some(file) {
+            true => Value::Str(MAIN.into()),
+            false => Value::Unknown,
         }
     }
 

@@ -44,7 +44,7 @@ impl Host<'_> {
     pub(super) fn set_attribute(&mut self, object: usize, name: &Name, value: Value) {
         let Some(attributes) = self.objects.get(&object) else { return };
         let value = match attributes.get(name).cloned() {
-            Some(known) if !self.doubt.is_sure() => self.one_of(value, &known),
+            Some(known) if !self.doubt.has_run() => self.one_of(value, &known),
             _ => value,
         };
         if let Some(attributes) = self.objects.get_mut(&object) {

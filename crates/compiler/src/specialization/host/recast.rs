@@ -70,7 +70,7 @@ impl Host<'_> {
         let memory = tensor.memory();
         self.recast.extend(memory);
         let is_parameter = memory.is_some_and(|id| self.parameters.contains(&id));
-        match is_parameter && self.doubt.is_sure() {
+        match is_parameter && self.doubt.has_run() {
             true => {
                 let recast = Value::Tensor(with_dtype(tensor, dtype.clone()));
                 self.parameter_of(recast)

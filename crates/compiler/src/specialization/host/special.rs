@@ -2,6 +2,7 @@
 //! values of methods.
 
 use super::Host;
+use super::applied::is_executor;
 use super::value::{Callable, Value};
 use crate::hir::{Expr, Item, ItemKind, Name};
 use crate::project::{self, ItemRef, Resolution, function, item_scope};
@@ -36,6 +37,7 @@ impl Host<'_> {
                 [value] => value.clone(),
                 _ => Value::Unknown,
             },
+            Value::Named(Resolution::External(path)) if is_executor(path) => manager.clone(),
             manager => self.special(manager, "__enter__", &[]).unwrap_or(Value::Unknown),
         }
     }

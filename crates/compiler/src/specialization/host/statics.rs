@@ -150,7 +150,7 @@ impl Host<'_> {
     /// Gives a variable of a module or class another value; what it may have been counts as well where
     /// the code may not come here.
     pub(super) fn set_static(&mut self, owner: Owner, name: &Name, value: Value) {
-        if !self.doubt.is_sure() && self.held(owner, name).is_none() {
+        if !self.doubt.has_run() && self.held(owner, name).is_none() {
             let at = match owner {
                 Owner::Module(file) => Resolution::File(file),
                 Owner::Class(class) => Resolution::Class(class),

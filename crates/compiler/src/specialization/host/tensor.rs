@@ -508,7 +508,7 @@ fn method_of(value: &Value, name: &str, args: &Args<'_>) -> Option<Value> {
         "abs" if tensor.dtype.as_deref().is_some_and(is_complex) => {
             Value::Tensor(Tensor { dtype: None, ..tensor.copied() })
         }
-        "clone" | "abs" | "neg" => Value::Tensor(tensor.copied()),
+        "clone" | "abs" | "neg" | "pin_memory" => Value::Tensor(tensor.copied()),
         "cuda" | "cpu" | "detach" => Value::Tensor(tensor.clone().moved()),
         _ if rebound::keeps_shape(name) => {
             let mut written = value.clone();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::Frame;
 use super::arrays;
+use super::devices;
 use super::drawn::Drawn;
 use super::dtype::is_complex;
 use super::misuse::Misuse;
@@ -389,6 +390,7 @@ fn multiprocessors(capability: u32) -> Option<i128> {
 fn told_of(fact: &Fact, class: &str, fields: &[&str], capability: u32) -> Value {
     let told = |field: &&str| match fact.attribute(field, capability) {
         Some(fact) => Value::of_fact(&fact, capability).unwrap_or(Value::Int(None)),
+        None if *field == "name" => devices::name(capability),
         None => Value::Int(of_device(field, capability)),
     };
     let items = fields.iter().map(told).collect();
@@ -411,7 +413,7 @@ impl Value {
             }
             Fact::Device => {
                 let limited = OF_LIMITS.iter().map(|(name, _)| *name);
-                let known = ["major", "minor", "warp_size", MULTIPROCESSORS].into_iter();
+                let known = ["major", "minor", "name", "warp_size", MULTIPROCESSORS].into_iter();
                 let known: Vec<&str> = known.chain(limited).collect();
                 told_of(fact, "DeviceProperties", &known, capability)
             }
