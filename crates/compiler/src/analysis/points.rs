@@ -19,8 +19,12 @@ pub(super) struct Points {
     vars: Vec<(Var, Interval)>,
     /// Numbers of points, each with the element that is accessed there.
     pub(super) found: Vec<(i128, i128)>,
-    /// Whether these are all.
+    /// The same of points at which memory decides whether it happens.
+    pub(super) possible: Vec<(i128, i128)>,
+    /// Whether those found are all at which it may happen.
     pub(super) complete: bool,
+    /// Whether those found and possible are all.
+    pub(super) bounded: bool,
 }
 
 impl Points {
@@ -57,7 +61,8 @@ impl Points {
         if !complete {
             shorten(&mut vars, part);
         }
-        let mut points = Points { vars, found: Vec::new(), complete };
+        let (found, possible) = Default::default();
+        let mut points = Points { vars, found, possible, complete, bounded: complete };
         points.look(elements, access, &conds);
         Some(points)
     }
@@ -96,7 +101,11 @@ impl Points {
             match (happens, element) {
                 (Some(false), _) => {}
                 (Some(true), Some(element)) => self.found.push((number, element.into())),
-                _ => self.complete = false,
+                (None, Some(element)) => {
+                    self.possible.push((number, element.into()));
+                    self.complete = false;
+                }
+                (_, None) => (self.complete, self.bounded) = (false, false),
             }
         }
     }

@@ -80,8 +80,14 @@ impl Walk {
             let scale = load.offset.factor(of_lane);
             let moves = scale != 0 && load.offset.factor(of_trip) == step.checked_mul(scale)?;
             let covers = (bound + step - 1) / step == trips && bound > step.min(extent);
-            (moves && covers && step != extent && extent > 1)
-                .then_some(Walk { inst, trip, lane, step, extent, bound })
+            (moves && covers && step != extent && extent > 1).then_some(Walk {
+                inst,
+                trip,
+                lane,
+                step,
+                extent,
+                bound,
+            })
         });
         found
     }
@@ -165,9 +171,7 @@ fn left_out(
 ) -> Option<Diagnostic> {
     let is_same = |other: &Access| other.offset == load.offset && other.mask == load.mask;
     let other = accesses.iter().any(|other| {
-        other.param == load.param
-            && other.loops.contains(&walk.inst)
-            && !is_same(other)
+        other.param == load.param && other.loops.contains(&walk.inst) && !is_same(other)
     });
     let is_shared = buffer(func, launch, load.param).is_some_and(|it| !is_alone(launch, it));
     if other || is_shared {

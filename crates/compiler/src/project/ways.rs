@@ -117,7 +117,16 @@ pub fn find_imports(sources: &dyn Sources, file: FileId) -> Imports {
         }
         _ => resolve_item(sources, ItemRef { file, index }),
     };
-    items.map(|(index, item)| (item.name.clone(), meant(index, item))).collect()
+    // `import package.part` binds the package, which has the part from then on.
+    let part = |item: &Item| match &item.kind {
+        ItemKind::Import { path, within } if !within.is_empty() => {
+            let part = sources.import(file, 0, &[&path[..], within].concat())?;
+            Some((item.name.clone(), Resolution::File(part)))
+        }
+        _ => None,
+    };
+    let meanings = items.map(|(index, item)| ((item.name.clone(), meant(index, item)), part(item)));
+    meanings.flat_map(|(package, part)| std::iter::once(package).chain(part)).collect()
 }
 
 /// Whether a file is of a package that is installed.

@@ -82,11 +82,11 @@ fn of_tensor(
 ) -> Option<Diagnostic> {
     let points = |load: &&Access| {
         let points = Points::of(elements, load, programs, &[], (MAX_POINTS, 0))?;
-        points.complete.then_some(points)
+        points.bounded.then_some(points)
     };
     let all: Vec<Points> = loads.iter().map(points).collect::<Option<_>>()?;
     let read: FxHashSet<i128> =
-        all.iter().flat_map(|points| &points.found).map(|(_, element)| *element).collect();
+        all.iter().flat_map(may_happen).map(|(_, element)| element).collect();
     // What is outside of the tensor is another mistake.
     let is_inside = read.iter().all(|element| (0..size).contains(element));
     let unread = size - read.len() as i128;
@@ -108,11 +108,16 @@ fn of_tensor(
     Some(found.with_note(overlap::note(elements, launch, (load, "reads"), &pair)))
 }
 
+/// The points at which a load happens or memory may make it happen, each with the element that it reads there.
+fn may_happen(points: &Points) -> impl Iterator<Item = (i128, i128)> + '_ {
+    points.found.iter().chain(&points.possible).copied()
+}
+
 /// Two programs of which one reads partly what the other does, and an element that both read.
 fn meeting(elements: &Elements<'_>, load: &Access, points: &Points) -> Option<(Pair, i128)> {
     let vars = elements.terms.var_ranges().len();
     let mut first: FxHashMap<i128, i128> = FxHashMap::default();
-    points.found.iter().find_map(|&(number, element)| {
+    may_happen(points).find_map(|(number, element)| {
         let before = *first.entry(element).or_insert(number);
         if before == number {
             return None;

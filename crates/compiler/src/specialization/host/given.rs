@@ -9,9 +9,7 @@ use super::value::Value;
 use super::{Host, Variables};
 use crate::hir::{Arg, ArgKind, Expr, ExprId, Function, Item, ItemKind, Literal, Name, Param};
 use crate::project::launchers::is_test;
-use crate::project::{
-    ItemRef, Resolution, Scope, function, item, item_scope, resolve,
-};
+use crate::project::{ItemRef, Resolution, Scope, function, item, item_scope, resolve};
 use crate::source::FileId;
 
 /// Values of one decorator that are taken.
@@ -42,8 +40,18 @@ struct Given {
 
 /// The parameters of `triton.testing.Benchmark` in order (triton/testing.py).
 const BENCHMARK: &[&str] = &[
-    "x_names", "x_vals", "line_arg", "line_vals", "line_names", "plot_name", "args", "xlabel",
-    "ylabel", "x_log", "y_log", "styles",
+    "x_names",
+    "x_vals",
+    "line_arg",
+    "line_vals",
+    "line_names",
+    "plot_name",
+    "args",
+    "xlabel",
+    "ylabel",
+    "x_log",
+    "y_log",
+    "styles",
 ];
 
 impl Host<'_> {
@@ -152,9 +160,10 @@ impl Host<'_> {
     /// `triton.testing.Benchmark(...)`: its arguments are its attributes.
     pub(super) fn benchmark(&mut self, args: &Args<'_>) -> Value {
         let mut names = BENCHMARK.iter().copied().map(Name::from);
-        let named = args.0.iter().map(|(name, value)| {
-            (name.clone().or_else(|| names.next()), value.clone())
-        });
+        let named = args
+            .0
+            .iter()
+            .map(|(name, value)| (name.clone().or_else(|| names.next()), value.clone()));
         self.namespace(&Args(&named.collect::<Vec<_>>()))
     }
 

@@ -2,18 +2,21 @@
 
 use std::sync::Arc;
 
-use super::Host;
 use super::arguments::Args;
 use super::dtype::is_float;
 use super::instances::keeps_module;
 use super::tensor::given_dtype;
 use super::value::{Tensor, Value};
 use super::views::with_dtype;
+use super::{Host, devices};
 use crate::hir::collections::root;
 use crate::hir::{Body, Expr, Name, Stmt};
 
 /// Methods that may give what a module holds another type.
 const METHODS: &[&str] = &["bfloat16", "double", "float", "half", "to", "type"];
+
+/// Methods that may move it to another device.
+const MOVE: &[&str] = &["cpu", "cuda", "to"];
 
 /// A dtype, where it is known.
 type Dtype = Option<Arc<str>>;
@@ -30,15 +33,29 @@ impl Host<'_> {
             return within;
         }
         match asked_for(name, &Args(args)) {
-            Some(dtype) => self.recast(object, &dtype, &mut Vec::new()),
+            Some(dtype) => {
+                let mut recast = |host: &mut Self, tensor: &_| host.recast_tensor(tensor, &dtype);
+                self.change_tensors(object, &mut recast, &mut Vec::new());
+            }
             None if keeps_module(name, args) => {}
             None => return Value::Unknown,
+        }
+        let mut moved = |_: &mut Self, tensor: &Tensor| {
+            devices::given(tensor, (name, &Args(args)), Value::Tensor(tensor.clone()))
+        };
+        if MOVE.contains(&name) {
+            self.change_tensors(object, &mut moved, &mut Vec::new());
         }
         Value::Object(object)
     }
 
-    /// Gives the floats of a module, and of those that it holds, another type.
-    fn recast(&mut self, object: usize, dtype: &Dtype, seen: &mut Vec<usize>) {
+    /// Changes the tensors of a module, and of those that it holds.
+    fn change_tensors(
+        &mut self,
+        object: usize,
+        change: &mut dyn FnMut(&mut Self, &Tensor) -> Value,
+        seen: &mut Vec<usize>,
+    ) {
         if seen.contains(&object) {
             return;
         }
@@ -47,16 +64,16 @@ impl Host<'_> {
         let attributes: Vec<(Name, Value)> =
             attributes.map(|(name, value)| (name.clone(), value.clone())).collect();
         for (name, value) in attributes {
-            let recast = match value {
+            let changed = match value {
                 Value::Object(inner) if self.is_torch_object(inner) => {
-                    self.recast(inner, dtype, seen);
+                    self.change_tensors(inner, change, seen);
                     continue;
                 }
-                Value::Tensor(tensor) => self.recast_tensor(&tensor, dtype),
+                Value::Tensor(tensor) => change(self, &tensor),
                 _ => continue,
             };
             if let Some(attributes) = self.objects.get_mut(&object) {
-                attributes.insert(name, recast);
+                attributes.insert(name, changed);
             }
         }
     }
