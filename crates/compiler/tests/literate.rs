@@ -32,6 +32,7 @@ const CONSTRUCTS: &[(&str, &[&str])] = &[
     ("bounds/out-of-bounds", &["tl.load(", "tl.store(", ".load(", ".store("]),
     ("bounds/overflow", &["tl.load(", "tl.store("]),
     ("bounds/uncovered", &["[(", "tl.store("]),
+    ("bounds/loop-step", &["tl.load("]),
     ("bounds/unread", &["tl.load("]),
     ("bounds/unwritten", &["[(", "tl.atomic_add(", "empty("]),
     ("constexpr/arange-bound", &["tl.arange("]),
