@@ -8,11 +8,13 @@
 //! mbarrier, which one thread makes. Products of warp groups read until they are waited for; what
 //! they read is written again after that only, which [`pipeline`](super::pipeline) sees to.
 //! Instructions that use scratch
-//! memory of their own (conversions, reductions) see to themselves. Cost: two sweeps per loop.
+//! memory of their own (conversions, reductions) see to themselves, and what goes through shared memory there
+//! passes a barrier that serves the buffers as well. Cost: two sweeps per loop.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::in_flight::{Reading, left_pending};
+use super::shared::exchanges;
 use crate::ir::{
     Attrs, Builder, Function, Inst, InstData, IntCompare, IntPredicate, Opcode, Region, Type, Value,
 };
@@ -110,6 +112,11 @@ impl Pending {
         self.written.extend(other.written);
     }
 
+    /// Whether nothing waits for a barrier.
+    fn is_clear(&self) -> bool {
+        self.read.is_empty() && self.written.is_empty()
+    }
+
     fn clear(&mut self) {
         self.read.clear();
         self.written.clear();
@@ -136,6 +143,8 @@ struct Analysis {
     before: FxHashSet<Inst>,
     /// Buffers that asynchronous copies write.
     copied: FxHashSet<Place>,
+    /// Whether instructions that were asked about pass a barrier of their own.
+    exchanges: FxHashMap<Inst, bool>,
 }
 
 impl Analysis {
@@ -222,6 +231,12 @@ impl Analysis {
                     let finished = pending.in_flight.finish(left);
                     pending.read.extend(finished);
                 }
+            }
+            Opcode::ConvertLayout | Opcode::Reduce
+                if !pending.is_clear()
+                    && *self.exchanges.entry(inst).or_insert_with(|| exchanges(func, data)) =>
+            {
+                pending.clear();
             }
             _ => {}
         }
