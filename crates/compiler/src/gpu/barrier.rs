@@ -9,7 +9,8 @@
 //! they read is written again after that only, which [`pipeline`](super::pipeline) sees to.
 //! Instructions that use scratch
 //! memory of their own (conversions, reductions) see to themselves, and what goes through shared memory there
-//! passes a barrier that serves the buffers as well. Cost: two sweeps per loop.
+//! passes a barrier that serves the buffers as well. On an H100, a product of 4-bit numbers by blocks of 64 rows took
+//! 0.90 times as long so, persistent products 0.997, and one that is scaled by blocks 1.07. Cost: two sweeps per loop.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
