@@ -1,6 +1,6 @@
 //! Structured control flow to basic blocks.
 
-use tile_compiler::ir::{InstData, Opcode, Region, Value};
+use tile_compiler::ir::{Inst, InstData, Opcode, Region, Value};
 
 use super::text::{Block, Ty, Val};
 use super::{Emitted, Emitter};
@@ -71,13 +71,10 @@ impl Emitter<'_> {
     fn region_leaves_unfenced(&self, region: Region) -> bool {
         let mut leaves = false;
         for &inst in &self.func.regions[region].insts {
-            let is = |opcode: Opcode| self.func.insts[inst].opcode == opcode;
-            // Threads meet within exchanges, which leave their own accesses behind.
-            let may_exchange = is(Opcode::ConvertLayout) || is(Opcode::Reduce);
-            leaves &= !(may_exchange && self.plan.scratch(inst).is_some());
+            let is = |inst: Inst, opcode: Opcode| self.func.insts[inst].opcode == opcode;
             let inner = self.func.walk_inst(inst);
             leaves |= inner.into_iter().any(|inst| self.leaves_unfenced(inst));
-            leaves &= !is(Opcode::Barrier);
+            leaves &= !is(inst, Opcode::Barrier);
         }
         leaves
     }
