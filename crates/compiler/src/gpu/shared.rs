@@ -391,6 +391,11 @@ pub fn conversion(func: &Function, data: &InstData) -> Result<Conversion, LowerE
     Ok(plan_conversion(&func.layouts[from_id], &func.layouts[to_id], bits)?)
 }
 
+/// Whether a conversion or a reduction goes through scratch memory, so that threads meet at a barrier in it.
+pub(super) fn exchanges(func: &Function, data: &InstData) -> bool {
+    scratch_bytes(func, data).is_ok_and(|bytes| bytes > 0)
+}
+
 fn scratch_bytes(func: &Function, data: &InstData) -> Result<u32, LowerError> {
     match (data.opcode, &data.attrs) {
         (Opcode::ConvertLayout, _) => Ok(match conversion(func, data)? {
