@@ -72,7 +72,7 @@ impl Walk {
         let of_trip = elements.terms.var_atom(trip)?;
         let mut conds = Vec::new();
         conjuncts(elements, load.mask, &mut conds);
-        let found = conds.iter().find_map(|position| {
+        conds.iter().find_map(|position| {
             let (step, lane, bound) = bounded(elements, load, of_trip, position)?;
             let of_lane = elements.terms.var_atom(lane)?;
             let range = elements.terms.var_ranges()[lane.0 as usize];
@@ -88,8 +88,7 @@ impl Walk {
                 extent,
                 bound,
             })
-        });
-        found
+        })
     }
 }
 
