@@ -87,6 +87,7 @@ mod sparse;
 mod special;
 mod states;
 mod statics;
+mod strategies;
 mod submodules;
 mod tensor;
 #[cfg(test)]

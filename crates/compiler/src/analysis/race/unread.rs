@@ -100,8 +100,14 @@ fn of_tensor(
     let [a, b] = programs_of(elements, launch, &pair);
     let name = elements.param_name(load.param);
     let size = report::count(size, "element");
+    // What memory decides may be so.
+    let read = if all.iter().all(|points| points.possible.is_empty()) {
+        "both read"
+    } else {
+        "may both read"
+    };
     let message = format!(
-        "programs {a} and {b} both read element {element} of `{name}`, and of its {size} no program reads \
+        "programs {a} and {b} {read} element {element} of `{name}`, and of its {size} no program reads \
          {unread}"
     );
     let found = report::finding(func, func.insts[load.inst].loc, Code::Unread, message);

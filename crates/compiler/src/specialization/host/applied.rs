@@ -56,6 +56,10 @@ impl Host<'_> {
             }
             // Without arguments everything has its default.
             ["fire", "Fire"] | ["tyro", "cli"] => Some(self.call_value(args.get(0, "f")?, &[])),
+            ["hypothesis", "assume"] => {
+                self.doubt.raised |= operators::truth(args.get(0, "condition")?) == Some(false);
+                Some(Value::Bool(Some(true)))
+            }
             // The first of the processes.
             [TORCH, "multiprocessing", "spawn"] => {
                 let first = [(None, Value::Int(Some(0)))].into_iter();

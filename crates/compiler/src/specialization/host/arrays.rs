@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::arguments::Args;
 use super::dtype::{is_float, is_integer, named_dtype};
+use super::library::external_call;
 use super::number::as_number;
 use super::operators;
 use super::tensor::{self, sizes};
@@ -43,8 +44,91 @@ pub(super) fn made_by(path: &[&str], args: &Args<'_>) -> Option<Value> {
             ((None, Value::Array(array)), rest) => Some(method(array, name, &Args(rest))),
             _ => None,
         },
-        [name] => counted(name, args).or_else(|| constructed(name, args)),
+        [name] => counted(name, args)
+            .or_else(|| constructed(name, args))
+            .or_else(|| of_floats(name, args.0)),
         _ => None,
+    }
+}
+
+/// Functions of NumPy that make of arrays of floats what PyTorch's make of tensors, by both names.
+const ALIKE: &[(&str, &str)] = &[
+    ("abs", "abs"),
+    ("absolute", "abs"),
+    ("amax", "amax"),
+    ("amin", "amin"),
+    ("broadcast_to", "broadcast_to"),
+    ("ceil", "ceil"),
+    ("clip", "clamp"),
+    ("concatenate", "cat"),
+    ("cos", "cos"),
+    ("exp", "exp"),
+    ("expand_dims", "unsqueeze"),
+    ("floor", "floor"),
+    ("log", "log"),
+    ("matmul", "matmul"),
+    ("max", "amax"),
+    ("maximum", "maximum"),
+    ("mean", "mean"),
+    ("min", "amin"),
+    ("minimum", "minimum"),
+    ("moveaxis", "movedim"),
+    ("negative", "neg"),
+    ("sign", "sign"),
+    ("sin", "sin"),
+    ("sqrt", "sqrt"),
+    ("square", "square"),
+    ("squeeze", "squeeze"),
+    ("stack", "stack"),
+    ("sum", "sum"),
+    ("swapaxes", "transpose"),
+    ("tanh", "tanh"),
+    ("where", "where"),
+];
+
+/// What a function makes of arrays of floats: its type and sizes.
+fn of_floats(name: &str, args: &[(Option<Name>, Value)]) -> Option<Value> {
+    let (_, name) = ALIKE.iter().find(|(numpy, _)| *numpy == name)?;
+    let mut arrays = args.iter().flat_map(|(_, value)| arrays_in(value)).peekable();
+    let is_of_floats = |array: &Tensor| array.dtype.as_deref().is_some_and(is_float);
+    if arrays.peek().is_none() || !arrays.all(is_of_floats) {
+        return None;
+    }
+    let given: Vec<_> = args
+        .iter()
+        .map(|(name, value)| {
+            let name = name.as_deref().map(|name| match name {
+                "axis" => "dim".into(),
+                "keepdims" => "keepdim".into(),
+                name => name.into(),
+            });
+            (name, with_tensors(value))
+        })
+        .collect();
+    match external_call(&["torch".into(), Name::from(*name)], &Args(&given), 0) {
+        Value::Tensor(Tensor { dtype, shape: Some(shape), .. }) if !shape.is_empty() => {
+            Some(array(dtype, Some(shape), Contents::Unknown))
+        }
+        _ => None,
+    }
+}
+
+/// The arrays that a value is or lists.
+fn arrays_in(value: &Value) -> Vec<&Tensor> {
+    match value {
+        Value::Array(array) => vec![array],
+        Value::List(items) | Value::Tuple(items) => items.iter().flat_map(arrays_in).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// A value with tensors in the place of the arrays that it is or lists.
+fn with_tensors(value: &Value) -> Value {
+    match value {
+        Value::Array(array) => Value::Tensor(as_tensor(array)),
+        Value::List(items) => Value::List(items.iter().map(with_tensors).collect()),
+        Value::Tuple(items) => Value::Tuple(items.iter().map(with_tensors).collect()),
+        value => value.clone(),
     }
 }
 
@@ -317,7 +401,12 @@ pub(super) fn method(array: &Tensor, name: &str, args: &Args<'_>) -> Value {
         }
         _ => None,
     };
-    known.unwrap_or(Value::Unknown)
+    let on_array = || {
+        let receiver = (None, Value::Array(Box::new(array.clone())));
+        let given: Vec<_> = std::iter::once(receiver).chain(args.0.iter().cloned()).collect();
+        of_floats(name, &given)
+    };
+    known.or_else(on_array).unwrap_or(Value::Unknown)
 }
 
 /// `left op right` where one is an array and the other is one, or a number.

@@ -75,6 +75,9 @@ impl Host<'_> {
                 {
                     self.expanded(file, scope, function, *decorator)
                 }
+                Resolution::External(path) if is_path(path, &["hypothesis", "given"]) => {
+                    self.drawn_arguments(file, scope, function, *decorator)
+                }
                 Resolution::Triton(path) if &**path == "testing.perf_report" => {
                     self.reported(file, scope, function, *decorator)
                 }
@@ -137,6 +140,44 @@ impl Host<'_> {
             None => bound_first(&names, vec![value]),
         };
         some_of(values).into_iter().map(set).collect()
+    }
+
+    /// `@hypothesis.given(strategies)`: some of what it draws for parameters by name, and for the last ones
+    /// by position.
+    fn drawn_arguments(
+        &mut self,
+        file: FileId,
+        scope: &[Name],
+        function: &Arc<Function>,
+        decorator: ExprId,
+    ) -> Vec<Variables> {
+        let Expr::Call { args, .. } = &function.body.exprs[decorator] else { return Vec::new() };
+        let unnamed = args.iter().filter(|arg| arg.kind == ArgKind::Positional).count();
+        let first = function.params.len().saturating_sub(unnamed);
+        let mut last = function.params[first..].iter();
+        let mut sets = vec![Variables::default()];
+        for arg in args.iter() {
+            let name = match &arg.kind {
+                ArgKind::Keyword(name) => name,
+                ArgKind::Positional => match last.next() {
+                    Some(param) => &param.name,
+                    None => continue,
+                },
+                ArgKind::Star | ArgKind::DoubleStar => continue,
+            };
+            let drawn = self.head_expr(file, scope, function, arg.value);
+            let drawn = some_of(drawn.elements().unwrap_or_else(|| vec![Value::Unknown]));
+            let with = |set: &Variables| {
+                let set = set.clone();
+                drawn.iter().map(move |value| {
+                    let mut set = set.clone();
+                    set.insert(name.clone(), value.clone());
+                    set
+                })
+            };
+            sets = sets.iter().flat_map(with).take(MAX_SETS).collect();
+        }
+        sets
     }
 
     /// `@triton.testing.perf_report(Benchmark(...))`: what the benchmarks, here or in a variable, run the

@@ -9,7 +9,7 @@ use super::number::as_number;
 use super::value::{Callable, Tensor, Value};
 use super::{
     Host, algebra, arrays, collections, data, devices, einops, fits, initial, iteration, layers,
-    limits, operators, reduced, sets, sizes, skipped, states, tensor, versions, views,
+    limits, operators, reduced, sets, sizes, skipped, states, strategies, tensor, versions, views,
 };
 use crate::builtins::torch;
 use crate::hir::{BinaryOp, CompareOp, Name};
@@ -469,6 +469,9 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
             }
             _ => Value::Unknown,
         },
+        ["hypothesis", "strategies", name] => {
+            strategies::drawn_from(name, args).map_or(Value::Unknown, Value::List)
+        }
         ["math", name] => math_call(name, args),
         ["einops", name] => einops::made_of(name, args).unwrap_or(Value::Unknown),
         path if let Some(made) = arrays::made_by(path, args) => made,

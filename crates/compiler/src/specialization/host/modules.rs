@@ -129,7 +129,12 @@ fn function_of(class: &str) -> Option<(&'static str, &'static [&'static str])> {
 /// The class of a sequence of modules at a dotted path.
 pub(super) fn sequence_class(path: &[Name]) -> Option<&'static str> {
     let class = torch_class(path)?;
-    [SEQUENTIAL, LIST, DICT].into_iter().find(|known| *known == class)
+    match class {
+        // They hold parameters as others hold modules.
+        "ParameterList" => Some(LIST),
+        "ParameterDict" => Some(DICT),
+        _ => [SEQUENTIAL, LIST, DICT].into_iter().find(|known| *known == class),
+    }
 }
 
 /// What a parameter of a constructor is where nothing is given for it.
