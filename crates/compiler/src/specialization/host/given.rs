@@ -86,15 +86,7 @@ impl Host<'_> {
             if values.is_empty() {
                 continue;
             }
-            let with = |set: &Variables| {
-                let set = set.clone();
-                values.iter().map(move |more| {
-                    let mut set = set.clone();
-                    set.extend(more.iter().map(|(name, value)| (name.clone(), value.clone())));
-                    set
-                })
-            };
-            sets = sets.iter().flat_map(with).take(MAX_SETS).collect();
+            sets = each_with(&sets, &values);
         }
         sets
     }
@@ -167,15 +159,9 @@ impl Host<'_> {
             };
             let drawn = self.head_expr(file, scope, function, arg.value);
             let drawn = some_of(drawn.elements().unwrap_or_else(|| vec![Value::Unknown]));
-            let with = |set: &Variables| {
-                let set = set.clone();
-                drawn.iter().map(move |value| {
-                    let mut set = set.clone();
-                    set.insert(name.clone(), value.clone());
-                    set
-                })
-            };
-            sets = sets.iter().flat_map(with).take(MAX_SETS).collect();
+            let one = |value: Value| Variables::from_iter([(name.clone(), value)]);
+            let drawn: Vec<Variables> = drawn.into_iter().map(one).collect();
+            sets = each_with(&sets, &drawn);
         }
         sets
     }
@@ -455,6 +441,17 @@ fn texts(names: &Value) -> Vec<Name> {
         _ => None,
     });
     texts.collect()
+}
+
+/// Each of some sets with each of `more`.
+fn each_with(sets: &[Variables], more: &[Variables]) -> Vec<Variables> {
+    let pairs = sets.iter().flat_map(|set| more.iter().map(move |more| (set, more)));
+    let both = pairs.map(|(set, more)| {
+        let mut set = set.clone();
+        set.extend(more.iter().map(|(name, value)| (name.clone(), value.clone())));
+        set
+    });
+    both.take(MAX_SETS).collect()
 }
 
 /// The first values and the last one.
