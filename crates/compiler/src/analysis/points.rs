@@ -21,8 +21,6 @@ pub(super) struct Points {
     pub(super) found: Vec<(i128, i128)>,
     /// The same of points at which memory decides whether it happens.
     pub(super) possible: Vec<(i128, i128)>,
-    /// Whether those found are all at which it may happen.
-    pub(super) complete: bool,
     /// Whether those found and possible are all.
     pub(super) bounded: bool,
 }
@@ -57,14 +55,19 @@ impl Points {
         used.sort_unstable();
         let range = |var: Var| (var, terms.var_ranges()[var.0 as usize]);
         let mut vars: Vec<(Var, Interval)> = used.into_iter().map(range).collect();
-        let complete = count(&vars) <= most;
-        if !complete {
+        let bounded = count(&vars) <= most;
+        if !bounded {
             shorten(&mut vars, part);
         }
         let (found, possible) = Default::default();
-        let mut points = Points { vars, found, possible, complete, bounded: complete };
+        let mut points = Points { vars, found, possible, bounded };
         points.look(elements, access, &conds);
         Some(points)
+    }
+
+    /// Whether those found are all at which it may happen.
+    pub(super) fn is_complete(&self) -> bool {
+        self.bounded && self.possible.is_empty()
     }
 
     fn look(&mut self, elements: &Elements<'_>, access: &Access, conds: &[Cond]) {
@@ -101,11 +104,8 @@ impl Points {
             match (happens, element) {
                 (Some(false), _) => {}
                 (Some(true), Some(element)) => self.found.push((number, element.into())),
-                (None, Some(element)) => {
-                    self.possible.push((number, element.into()));
-                    self.complete = false;
-                }
-                (_, None) => (self.complete, self.bounded) = (false, false),
+                (None, Some(element)) => self.possible.push((number, element.into())),
+                (_, None) => self.bounded = false,
             }
         }
     }

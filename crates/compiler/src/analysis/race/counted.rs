@@ -55,7 +55,7 @@ pub(super) fn collision<'f>(
     };
     let of_second = of_second.as_ref().unwrap_or(&of_first);
     let meetings = meetings(elements, part, first, (&of_first, of_second));
-    let complete = of_first.complete && of_second.complete;
+    let complete = of_first.is_complete() && of_second.is_complete();
     if meetings.is_empty() {
         return if complete { Collision::Never } else { Collision::Unknown };
     }
@@ -159,7 +159,7 @@ pub(super) fn left_out(
         }
         let points = Points::of(elements, write, programs, &[], (MAX_COUNTED, 0))?;
         left -= points.found.len() as i128;
-        if !points.complete || left < 0 {
+        if !points.is_complete() || left < 0 {
             return None;
         }
         for (_, element) in &points.found {

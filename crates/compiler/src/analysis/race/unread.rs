@@ -101,11 +101,7 @@ fn of_tensor(
     let name = elements.param_name(load.param);
     let size = report::count(size, "element");
     // What memory decides may be so.
-    let read = if all.iter().all(|points| points.possible.is_empty()) {
-        "both read"
-    } else {
-        "may both read"
-    };
+    let read = if all.iter().all(Points::is_complete) { "both read" } else { "may both read" };
     let message = format!(
         "programs {a} and {b} {read} element {element} of `{name}`, and of its {size} no program reads \
          {unread}"

@@ -386,6 +386,7 @@ impl Host<'_> {
             (Value::Global(name), ..) if &*name == "globals" => {
                 Value::Named(Resolution::File(frame.file))
             }
+            (Value::Global(name), ..) if &*name == "locals" => frame.as_dict(),
             (Value::Global(name), ..) => {
                 let given = |(name, value): &(_, Value)| {
                     (Option::clone(name), self.iterated(value.clone()))
@@ -394,10 +395,7 @@ impl Host<'_> {
                     true => values.iter().map(given).collect(),
                     false => values.clone(),
                 };
-                match &*name {
-                    "locals" => frame.as_dict(),
-                    name => self.global_call(name, &Args(&values)),
-                }
+                self.global_call(&name, &Args(&values))
             }
             (Value::Callable(Callable::Launcher { kernel, grid }), ..) => {
                 self.launch((*kernel, *grid), (values, complete), place)
