@@ -438,7 +438,7 @@ impl<'a> Binder<'a> {
             args.extend(value.map(|value| (Value::Str(param.name.clone()), value)));
         }
         let options = Options { one_run, ..Options::default() };
-        let changed = Host::with(self.sources, options).run_hook(hook, Value::Dict(args));
+        let changed = Host::with(self.sources, options).run_hook(hook, Value::Dict(args.into()));
         let descriptors = changed.into_iter().filter_map(|(key, value)| match (key, &value) {
             (Value::Str(name), Value::Descriptor(_)) => Some((name, value)),
             _ => None,

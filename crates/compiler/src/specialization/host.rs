@@ -57,6 +57,7 @@ mod layout;
 mod library;
 mod limits;
 mod made;
+mod mappings;
 mod math;
 mod meeting;
 mod memory;
@@ -172,6 +173,12 @@ pub(super) struct Host<'a> {
     parsers: FxHashMap<usize, Vec<parsed::Argument>>,
     /// The classes of objects that are instances of the project's own.
     classes: FxHashMap<usize, ItemRef>,
+    /// Whether decorators of classes give these as they are.
+    kept_classes: FxHashMap<(ItemRef, ExprId), bool>,
+    /// Objects that may have attributes of any name.
+    open_objects: FxHashSet<usize>,
+    /// Whether a call was not followed for being too deep.
+    cut_short: bool,
     /// The objects that are instances of PyTorch's own modules, with their classes.
     modules: FxHashMap<usize, &'static str>,
     /// The objects that are sparse tensors.
@@ -282,6 +289,9 @@ impl<'a> Host<'a> {
             binding: Vec::new(),
             parsers: FxHashMap::default(),
             classes: FxHashMap::default(),
+            kept_classes: FxHashMap::default(),
+            open_objects: FxHashSet::default(),
+            cut_short: false,
             modules: FxHashMap::default(),
             sparse: FxHashSet::default(),
             uses_numpy: false,
@@ -461,7 +471,7 @@ impl<'a> Host<'a> {
         let mut frame = Frame::new(hook.file, &item.body_scope(), code, variables);
         self.block(&mut frame, &function.body.root);
         match frame.variables.remove(&param.name) {
-            Some(Value::Dict(entries)) => entries,
+            Some(Value::Dict(entries)) => entries.to_vec(),
             _ => Vec::new(),
         }
     }

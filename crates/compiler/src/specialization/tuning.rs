@@ -452,7 +452,7 @@ fn is_list(value: &Value) -> bool {
 /// The function that chooses among configurations; not known where times are estimated.
 fn pruner(prune: Value) -> Value {
     match prune {
-        Value::Dict(entries) => match <[_; 1]>::try_from(entries) {
+        Value::Dict(entries) => match <[_; 1]>::try_from(entries.to_vec()) {
             Ok([(Value::Str(key), function)]) if &*key == "early_config_prune" => function,
             _ => Value::Unknown,
         },

@@ -83,6 +83,28 @@ impl Host<'_> {
                 let results = results.map(|item| self.call_value(function, &[(None, item)]));
                 Some(Value::List(results.collect()))
             }
+            // A thread is kept as the call that it makes.
+            ["threading", "Thread"]
+            | [TORCH, "multiprocessing", "Process"]
+            | ["multiprocessing", .., "Process"] => {
+                let (callee, given) = (args.get(1, "target")?, args.get(3, "args"));
+                let given = given.map_or(Some(Vec::new()), Value::elements)?;
+                let named = match args.get(4, "kwargs") {
+                    None => Vec::new(),
+                    Some(Value::Dict(named)) => named.to_vec(),
+                    Some(_) => return None,
+                };
+                let name = |key: Value| match key {
+                    Value::Str(name) => Some(name),
+                    _ => None,
+                };
+                let given = given.into_iter().map(|value| (None, value));
+                let given = given.chain(named.into_iter().map(|(key, value)| (name(key), value)));
+                Some(Value::Callable(Callable::Partial {
+                    callee: Box::new(callee.clone()),
+                    args: given.collect(),
+                }))
+            }
             ["functools", "reduce"] if is_own(args.get(0, "function")) => self.reduced(args),
             ["itertools", "starmap"] => {
                 let (function, items) = (args.get(0, "function")?, args.get(1, "iterable")?);

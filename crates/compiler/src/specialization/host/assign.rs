@@ -65,6 +65,8 @@ impl Host<'_> {
                     (Value::Object(object), _) if let Some(setter) = self.setter(*object, attr) => {
                         self.call_setter(setter, &owner, value);
                     }
+                    (Value::Object(object), _) if self.set_as_item(*object, attr, value) => {}
+                    (owner @ Value::Object(_), _) if self.set_specially(owner, attr, value) => {}
                     (Value::Object(object), _) => self.set_attribute(*object, attr, value.clone()),
                     (Value::Descriptor(descriptor), "block_shape") => {
                         self.assign_block(frame, *object, descriptor, value);
@@ -130,6 +132,12 @@ impl Host<'_> {
         }
         self.arrays_written |= matches!(owner, Value::Array(_));
         let key = self.expr(frame, index);
+        if let Some(object) = self.owner_of_dict(frame, object) {
+            return self.set_by_name(object, &key, value);
+        }
+        if self.special(&owner, "__setitem__", &[key.clone(), value.clone()]).is_some() {
+            return;
+        }
         match owner {
             Value::Dict(mut entries) => {
                 let changed = collections::set(&mut entries, key, value.clone());
@@ -140,6 +148,7 @@ impl Host<'_> {
                 );
             }
             owner if is_environment(&owner) => self.set_variable(&key, value),
+            Value::Object(object) if self.set_mapped(object, key.clone(), value) => {}
             Value::Object(sequence) => self.set_child(sequence, &key, value.clone()),
             Value::List(mut items) => {
                 let at = match key {

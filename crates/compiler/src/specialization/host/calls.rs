@@ -20,7 +20,7 @@ use super::{
     rebound, sets, views,
 };
 use crate::builtins::TORCH;
-use crate::hir::{Arg, ArgKind, Body, CompareOp, Expr, ExprId, Name};
+use crate::hir::{Arg, ArgKind, Body, Expr, ExprId, Name};
 use crate::project::installation::{CURRENT_TARGET, Fact};
 use crate::project::{self, ItemRef, Resolution};
 use crate::source::FileRange;
@@ -552,6 +552,12 @@ impl Host<'_> {
             self.change_collection(frame, object, changed);
             return result;
         }
+        if name == "update"
+            && let Some(owner) = self.owner_of_dict(frame, object)
+        {
+            self.update_attributes(owner, args);
+            return Value::None;
+        }
         match (receiver, name) {
             (Value::Global(class), "__setattr__") if &**class == "object" => {
                 if let [Value::Object(object), attr, value] = args.positional()[..] {
@@ -569,30 +575,14 @@ impl Host<'_> {
                 self.patch(frame.file, args);
                 Value::Unknown
             }
+            (Value::Callable(Callable::Partial { .. }), "start" | "run") => {
+                self.call_value(receiver, &[]);
+                Value::None
+            }
             (Value::Record { names, items }, _) => {
                 self.record_method(frame.file, (names, items), name, args)
             }
-            (Value::Dict(entries), "get") => {
-                let key = args.get(0, "").cloned().unwrap_or(Value::Unknown);
-                let default = args.get(1, "").cloned().unwrap_or(Value::None);
-                let keys: Vec<Value> = entries.iter().map(|(key, _)| key.clone()).collect();
-                match operators::compare(CompareOp::In, &key, &Value::List(keys)) {
-                    Some(true) => operators::subscript(receiver, &key),
-                    Some(false) => default,
-                    None => Value::Unknown,
-                }
-            }
-            (Value::Dict(entries), "items") => {
-                let pair =
-                    |(key, value): &(Value, Value)| Value::Tuple(vec![key.clone(), value.clone()]);
-                Value::List(entries.iter().map(pair).collect())
-            }
-            (Value::Dict(entries), "values") => {
-                Value::List(entries.iter().map(|(_, value)| value.clone()).collect())
-            }
-            (Value::Dict(entries), "keys") => {
-                Value::List(entries.iter().map(|(key, _)| key.clone()).collect())
-            }
+            (Value::Dict(_), _) if let Some(told) = collections::told(receiver, name, args) => told,
             (Value::Str(_) | Value::Int(_) | Value::Tuple(_) | Value::List(_), _) => {
                 self.exact_method(receiver, name, args)
             }

@@ -1,5 +1,6 @@
 //! Classes of Python's own and of PyTorch: which of them a value is an instance of.
 
+use super::records::SLICE;
 use super::value::Value;
 use crate::builtins::TORCH;
 use crate::project::Resolution;
@@ -52,6 +53,7 @@ pub(super) fn is_instance(value: &Value, class: &Value) -> Option<bool> {
 pub(super) fn is_of_python(value: &Value, class: &str) -> Option<bool> {
     let own = match value {
         Value::None | Value::Tensor(_) | Value::DType(_) | Value::TorchDType(_) => "",
+        Value::Record { names, .. } if *names.class == *SLICE => SLICE,
         Value::Record { .. } | Value::Ints => "tuple",
         value => class_name(value)?,
     };
@@ -61,7 +63,7 @@ pub(super) fn is_of_python(value: &Value, class: &str) -> Option<bool> {
 }
 
 /// Classes of Python's own, of which values are known.
-const CLASSES: &[&str] = &["bool", "dict", "float", "int", "list", "set", "str", "tuple"];
+const CLASSES: &[&str] = &["bool", "dict", "float", "int", "list", "set", SLICE, "str", "tuple"];
 
 /// Whether two of Python's own classes are one; `None` for other values.
 pub(super) fn same_class(left: &Value, right: &Value) -> Option<bool> {

@@ -3,7 +3,7 @@
 use super::arguments::Args;
 use super::operators::{self, position};
 use super::sets;
-use super::value::Value;
+use super::value::{Dict, Value};
 use crate::hir::CompareOp;
 
 /// What a method makes of the collection it is called on, and what it returns; `None` for methods
@@ -103,14 +103,14 @@ fn ordered(items: &[Value]) -> Option<Vec<Value>> {
 
 type Entries = Vec<(Value, Value)>;
 
-fn changed_dict(entries: &Entries, name: &str, args: &Args<'_>) -> Option<(Value, Value)> {
+fn changed_dict(entries: &Dict, name: &str, args: &Args<'_>) -> Option<(Value, Value)> {
     let mut entries = entries.clone();
     let mut result = Value::None;
     let followed = match (name, args.get(0, "")) {
         ("update", added) => {
             let known = match added {
                 None => Some(Entries::new()),
-                Some(Value::Dict(added)) => Some(added.clone()),
+                Some(Value::Dict(added)) => Some(added.to_vec()),
                 Some(_) => None,
             };
             let mut followed = known.is_some();
@@ -168,6 +168,31 @@ fn changed_dict(entries: &Entries, name: &str, args: &Args<'_>) -> Option<(Value
         _ => return None,
     };
     Some((if followed { Value::Dict(entries) } else { Value::Collection }, result))
+}
+
+/// What a method gives that changes nothing of a dict; `None` for other methods.
+pub(super) fn told(receiver: &Value, name: &str, args: &Args<'_>) -> Option<Value> {
+    let Value::Dict(entries) = receiver else { return None };
+    Some(match name {
+        "copy" => receiver.clone(),
+        "get" => {
+            let key = args.get(0, "").cloned().unwrap_or(Value::Unknown);
+            let default = args.get(1, "").cloned().unwrap_or(Value::None);
+            match operators::compare(CompareOp::In, &key, receiver) {
+                Some(true) => operators::subscript(receiver, &key),
+                Some(false) => default,
+                None => Value::Unknown,
+            }
+        }
+        "items" => {
+            let pair =
+                |(key, value): &(Value, Value)| Value::Tuple(vec![key.clone(), value.clone()]);
+            Value::List(entries.iter().map(pair).collect())
+        }
+        "values" => Value::List(entries.iter().map(|(_, value)| value.clone()).collect()),
+        "keys" => Value::List(entries.iter().map(|(key, _)| key.clone()).collect()),
+        _ => return None,
+    })
 }
 
 /// Binds a key in a dict; `None` where the key is not known, so that it may be any.

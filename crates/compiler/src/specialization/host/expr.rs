@@ -1,9 +1,9 @@
 //! Expressions of host code.
 
-use super::operators::{self, compare, truth};
-use super::value::{Callable, Parameter, Value};
+use super::operators::{self, compare};
+use super::value::{Callable, Dict, Missing, Parameter, Tensor, Value};
 use super::views::{self, Part};
-use super::{Frame, Host, MAX_DEPTH, Maker, collections, data, sets};
+use super::{Frame, Host, MAX_DEPTH, Maker, collections, data, records, sets};
 use crate::hir::{
     BinaryOp, Body, CompareOp, Expr, ExprId, FStringPart, LambdaParam, Literal, UnaryOp,
 };
@@ -51,6 +51,9 @@ impl Host<'_> {
                     let value = self.expr(frame, *operand);
                     self.as_operand(value)
                 });
+                if let Some(made) = self.special_binary(*op, &lhs, &rhs) {
+                    return made;
+                }
                 let result = operators::binary(*op, &lhs, &rhs);
                 let name = if *op == BinaryOp::MatMul { "matmul" } else { "" };
                 let result = self.following(name, [&lhs, &rhs].into_iter(), result);
@@ -78,7 +81,7 @@ impl Host<'_> {
             Expr::Unary { op, operand } => {
                 let operand = self.expr(frame, *operand);
                 match op {
-                    UnaryOp::Not => Value::Bool(truth(&operand).map(|truth| !truth)),
+                    UnaryOp::Not => Value::Bool(self.holds(&operand).map(|holds| !holds)),
                     op => {
                         let value = operators::unary(*op, &operand);
                         self.allocate_known(data::noted(value, data::unary(*op, &operand)))
@@ -102,8 +105,13 @@ impl Host<'_> {
                 }
             }
             Expr::Subscript { value, index } => {
-                let value = self.expr(frame, *value);
-                let part = self.subscript(frame, &value, *index);
+                let (owner, value) = (*value, self.expr(frame, *value));
+                let part = match &value {
+                    Value::Dict(dict) if dict.missing.is_some() => {
+                        self.made_or_found(frame, (owner, dict), *index)
+                    }
+                    value => self.subscript(frame, value, *index),
+                };
                 self.note_part(&value, &part);
                 self.note_raised(frame, id, &part, &[&value]);
                 part
@@ -111,7 +119,7 @@ impl Host<'_> {
             Expr::IfElse { condition, on_true, on_false } => {
                 let condition = self.expr(frame, *condition);
                 let holds =
-                    truth(&condition).or_else(|| without_arguments(body, *on_true, *on_false));
+                    self.holds(&condition).or_else(|| without_arguments(body, *on_true, *on_false));
                 match holds {
                     Some(true) => self.expr(frame, *on_true),
                     Some(false) => self.expr(frame, *on_false),
@@ -179,8 +187,14 @@ impl Host<'_> {
             {
                 return is_set;
             }
-            let holds = self.compared_members(*op, &left, &right);
-            all = match (all, holds.or_else(|| compare(*op, &left, &right))) {
+            let holds = match self.compared_members(*op, &left, &right) {
+                None => match self.special_comparison(*op, &left, &right) {
+                    Some(found) => self.holds(&found),
+                    None => compare(*op, &left, &right),
+                },
+                known => known,
+            };
+            all = match (all, holds) {
                 (Some(false), _) | (_, Some(false)) => Some(false),
                 (Some(true), Some(true)) => Some(true),
                 _ => None,
@@ -214,48 +228,102 @@ impl Host<'_> {
         }
         match &code.body().exprs[index] {
             Expr::Slice { lower, upper, step } => {
-                let [lower, upper, step] =
+                let bounds =
                     [lower, upper, step].map(|bound| bound.map(|bound| self.bound(frame, bound)));
-                let simple = match (&step, value) {
-                    (None, _) => operators::slice(value, lower.as_ref(), upper.as_ref()),
-                    (Some(step), Value::Tensor(_)) => {
-                        let part = Part::stepped([lower.as_ref(), upper.as_ref(), Some(step)]);
-                        operators::parts(value, vec![part])
-                    }
-                    (Some(_), _) => Value::Unknown,
-                };
-                match simple {
-                    Value::Unknown => self.exact_slice(value, [lower, upper, step]),
-                    value => value,
+                match value {
+                    Value::Object(_) => self.element(frame, value, records::slice(bounds)),
+                    value => self.sliced(value, bounds),
                 }
             }
             Expr::Tuple(parts) if let Value::Tensor(tensor) = value => {
                 let parts = parts.iter().map(|part| self.part(frame, *part));
-                let (parts, values): (Vec<Part>, Vec<Option<Value>>) = parts.unzip();
-                let chosen = views::along_axes(&parts, values, tensor);
-                let part = operators::parts(value, parts);
-                let numbers = chosen.and_then(|chosen| data::indexed(tensor, &chosen));
+                let parts = parts.collect();
+                self.parts(tensor, parts)
+            }
+            _ => match (value, self.expr(frame, index)) {
+                (value, index) if let Some(bounds) = records::slice_bounds(&index) => {
+                    self.sliced(value, bounds)
+                }
+                (Value::Tensor(tensor), Value::Tuple(items))
+                    if items.iter().any(|item| records::slice_bounds(item).is_some()) =>
+                {
+                    self.parts(tensor, items.into_iter().map(part_of).collect())
+                }
+                (value, index) => self.element(frame, value, index),
+            },
+        }
+    }
+
+    /// `value[lower:upper:step]`.
+    fn sliced(&mut self, value: &Value, [lower, upper, step]: [Option<Value>; 3]) -> Value {
+        let simple = match (&step, value) {
+            (None, _) => operators::slice(value, lower.as_ref(), upper.as_ref()),
+            (Some(step), Value::Tensor(_)) => {
+                let part = Part::stepped([lower.as_ref(), upper.as_ref(), Some(step)]);
+                operators::parts(value, vec![part])
+            }
+            (Some(_), _) => Value::Unknown,
+        };
+        match simple {
+            Value::Unknown => self.exact_slice(value, [lower, upper, step]),
+            value => value,
+        }
+    }
+
+    /// `tensor[part, part]`, each with its value if it has one.
+    fn parts(&mut self, tensor: &Tensor, parts: Vec<(Part, Option<Value>)>) -> Value {
+        let (parts, values): (Vec<Part>, Vec<Option<Value>>) = parts.into_iter().unzip();
+        let chosen = views::along_axes(&parts, values, tensor);
+        let part = operators::parts(&Value::Tensor(tensor.clone()), parts);
+        let numbers = chosen.and_then(|chosen| data::indexed(tensor, &chosen));
+        self.allocate_known(data::noted(part, numbers))
+    }
+
+    /// `value[index]` of an index that is no slice.
+    fn element(&mut self, frame: &mut Frame, value: &Value, index: Value) -> Value {
+        let kept = self.kept_for_parameter(value).or_else(|| self.child(value, &index));
+        let kept = kept
+            .or_else(|| self.of_module(frame.file, value, &index))
+            .or_else(|| self.variable(value, &index))
+            .or_else(|| self.special(value, "__getitem__", std::slice::from_ref(&index)));
+        let kept = kept
+            .or_else(|| Some(operators::subscript(&Value::Dict(self.items_of(value)?), &index)));
+        let part = kept.unwrap_or_else(|| operators::subscript(value, &index));
+        match value {
+            Value::Tensor(tensor) => {
+                let numbers = data::indexed(tensor, &[Some(index)]);
                 self.allocate_known(data::noted(part, numbers))
             }
             _ => {
-                let index = self.expr(frame, index);
-                let kept = self.kept_for_parameter(value).or_else(|| self.child(value, &index));
-                let kept = kept
-                    .or_else(|| self.of_module(frame.file, value, &index))
-                    .or_else(|| self.variable(value, &index))
-                    .or_else(|| self.special(value, "__getitem__", std::slice::from_ref(&index)));
-                let part = kept.unwrap_or_else(|| operators::subscript(value, &index));
-                match value {
-                    Value::Tensor(tensor) => {
-                        let numbers = data::indexed(tensor, &[Some(index)]);
-                        self.allocate_known(data::noted(part, numbers))
-                    }
-                    _ => {
-                        self.note_missing(value, &index);
-                        part
-                    }
-                }
+                self.note_missing(value, &index);
+                part
             }
+        }
+    }
+
+    /// `dict[key]` of a dict that makes what it lacks: it has the key from then on, but for a `Counter`.
+    fn made_or_found(
+        &mut self,
+        frame: &mut Frame,
+        (owner, dict): (ExprId, &Dict),
+        index: ExprId,
+    ) -> Value {
+        let key = self.expr(frame, index);
+        let found = |dict: &Dict| operators::subscript(&Value::Dict(dict.clone()), &key);
+        if compare(CompareOp::In, &key, &Value::Dict(dict.clone())) != Some(false) {
+            return found(dict);
+        }
+        match &dict.missing {
+            Some(Missing::Made(factory)) => {
+                let made = self.call_value(factory, &[]);
+                let mut grown = dict.clone();
+                let known = collections::set(&mut grown, key, made.clone());
+                let now = known.map_or(Value::Collection, |()| Value::Dict(grown));
+                self.change_collection(frame, owner, now);
+                made
+            }
+            Some(Missing::Zero) => Value::Int(Some(0)),
+            None => found(dict),
         }
     }
 
@@ -279,10 +347,7 @@ impl Host<'_> {
                 (Part::stepped(bounds.each_ref().map(Option::as_ref)), None)
             }
             Expr::Literal(Literal::Ellipsis) => (Part::Rest, None),
-            _ => {
-                let value = self.expr(frame, id);
-                (Part::of(&value), Some(value))
-            }
+            _ => part_of(self.expr(frame, id)),
         }
     }
 
@@ -333,8 +398,8 @@ impl Host<'_> {
             let mut keep = Some(true);
             for condition in conditions {
                 let condition = self.expr(&mut inner, *condition);
-                keep =
-                    keep.and_then(|_| truth(&condition)).filter(|truth| *truth || keep.is_some());
+                let holds = self.holds(&condition);
+                keep = keep.and_then(|_| holds).filter(|truth| *truth || keep.is_some());
                 if keep == Some(false) {
                     break;
                 }
@@ -362,7 +427,7 @@ impl Host<'_> {
         let mut result = Value::Unknown;
         for (at, value) in values.iter().enumerate() {
             let value = self.expr(frame, *value);
-            match truth(&value) {
+            match self.holds(&value) {
                 Some(truth) if truth != and => return value,
                 Some(_) => result = value,
                 None if at + 1 == values.len() => return value,
@@ -371,7 +436,7 @@ impl Host<'_> {
                     for rest in &values[at + 1..] {
                         let rest = self.perhaps_running(|host| host.expr(frame, *rest));
                         self.doubt.raised = raised;
-                        if truth(&rest) == Some(!and) {
+                        if self.holds(&rest) == Some(!and) {
                             return if and {
                                 Value::Bool(Some(false))
                             } else {
@@ -431,7 +496,15 @@ impl Host<'_> {
                 },
             }
         }
-        Value::Dict(dict)
+        Value::Dict(dict.into())
+    }
+}
+
+/// What a value stands for among the parts of a subscript, with itself unless it is a slice.
+fn part_of(value: Value) -> (Part, Option<Value>) {
+    match records::slice_bounds(&value) {
+        Some(bounds) => (Part::stepped(bounds.each_ref().map(Option::as_ref)), None),
+        None => (Part::of(&value), Some(value)),
     }
 }
 
@@ -473,7 +546,7 @@ fn dict_of(pairs: Vec<Value>) -> Value {
             return Value::Unknown;
         }
     }
-    Value::Dict(dict)
+    Value::Dict(dict.into())
 }
 
 fn literal_value(literal: &Literal) -> Value {

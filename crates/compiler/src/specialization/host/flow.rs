@@ -3,7 +3,7 @@
 use super::changes::is_collection;
 use super::doubt::Doubt;
 use super::installed::is_installed;
-use super::operators::{self, truth};
+use super::operators;
 use super::value::Value;
 use super::{Frame, Host, Variables, data};
 use crate::builtins::TORCH;
@@ -174,7 +174,10 @@ impl Host<'_> {
                 let old = self.expr(frame, *target);
                 self.arrays_written |= matches!(old, Value::Array(_));
                 let value = self.expr(frame, *value);
-                let result = operators::binary(*op, &old, &value);
+                let result = match self.special_update(*op, &old, &value) {
+                    Some(made) => made,
+                    None => operators::binary(*op, &old, &value),
+                };
                 self.note_raised(frame, *target, &result, &[&old, &value]);
                 let result = data::noted(result, data::binary(*op, &old, &value));
                 let is_part = matches!(frame.code.body().exprs[*target], Expr::Subscript { .. });
@@ -189,7 +192,7 @@ impl Host<'_> {
             }
             Stmt::If { test, body, orelse } => {
                 let value = self.expr(frame, *test);
-                return match truth(&value) {
+                return match self.holds(&value) {
                     _ if self.doubt.raised => Flow::Next,
                     Some(holds) => {
                         let taken = if holds { body } else { orelse };
@@ -274,7 +277,7 @@ impl Host<'_> {
             Stmt::Assert { test, .. } => {
                 // Where it is not known, the author says that it holds.
                 let value = self.expr(frame, *test);
-                if truth(&value) == Some(false) {
+                if self.holds(&value) == Some(false) {
                     self.note_assertion(frame, *test);
                     return Flow::Return(None);
                 }
@@ -459,7 +462,7 @@ impl Host<'_> {
         let trips = if is_endless { MAX_ENDLESS_TRIPS } else { MAX_TRIPS };
         for _ in 0..trips {
             let value = self.expr(frame, test);
-            match truth(&value) {
+            match self.holds(&value) {
                 _ if self.doubt.raised => return Flow::Return(None),
                 Some(false) => return Flow::Next,
                 Some(true) => match self.iteration(frame, body) {

@@ -208,8 +208,10 @@ impl Host<'_> {
                     None => complete = false,
                 },
                 ArgKind::DoubleStar => {
+                    let value = self.items_of(&value).map_or(value, Value::Dict);
                     let unknown = vec![(Value::Str(REST.into()), Value::Unknown)];
-                    let entries = if let Value::Dict(entries) = value { entries } else { unknown };
+                    let entries =
+                        if let Value::Dict(entries) = value { entries } else { unknown.into() };
                     values.extend(entries.into_iter().map(|(key, value)| match key {
                         Value::Str(name) => (Some(name), value),
                         _ => (Some(REST.into()), Value::Unknown),
@@ -252,6 +254,7 @@ impl Host<'_> {
         hands_on: bool,
     ) -> Value {
         if self.depth >= MAX_DEPTH || self.doubt.raised {
+            self.cut_short |= !self.doubt.raised;
             return Value::Unknown;
         }
         self.depth += 1;

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use super::arguments::Args;
 use super::modules::{CHANGE_SEQUENCE, known_class, torch_class};
+use super::records::is_data_base;
 use super::statics::Owner;
 use super::value::{Callable, Value};
-use super::{Frame, Host};
+use super::{Frame, Host, operators};
 use crate::builtins::TORCH;
 use crate::hir::{Class, Expr, ExprId, Item, ItemKind, Name};
 use crate::project::{self, ItemRef, Resolution, Scope, class, resolve_expr};
@@ -21,6 +22,16 @@ const TEST_CASE: &[&str] = &["unittest", "TestCase"];
 /// Methods of PyTorch's modules that change neither types nor shapes, and give the module.
 const KEEPING: &[&str] =
     &["cpu", "cuda", "eval", "requires_grad_", "share_memory", "train", "zero_grad"];
+
+/// Classes outside of the project that make no difference to how instances are made.
+const PLAIN_BASES: &[&[&str]] = &[
+    &["abc", "ABC"],
+    &["collections", "OrderedDict"],
+    &["collections", "UserDict"],
+    &["typing", "Generic"],
+    &["typing", "Protocol"],
+    &["typing_extensions", "Protocol"],
+];
 
 /// The method that a call of a module runs.
 const FORWARD: &str = "forward";
@@ -45,22 +56,27 @@ impl Host<'_> {
     /// `Class(...)` with what the constructor sets; unknown for classes whose bases or decorators
     /// may make something else of it.
     pub(super) fn instance(&mut self, at: ItemRef, args: &[(Option<Name>, Value)]) -> Value {
-        let Some(found) = class(self.sources, at).filter(|_| self.is_made_plainly(at, 0)) else {
+        if !self.is_made_plainly(at, 0) {
             return Value::Unknown;
-        };
+        }
         let instance = self.object();
         let Value::Object(number) = instance else { return Value::Unknown };
         self.classes.insert(number, at);
         if self.is_module(at) {
             self.set_attribute(number, &TRAINING.into(), Value::Bool(Some(true)));
         }
-        if let Some(init) = self.class_method(at, "__init__") {
+        let init = self.class_method(at, "__init__");
+        if self.is_mapping(at) {
+            let held: &[_] = if init.is_some() { &[] } else { args };
+            self.fill_mapping(number, &Args(held));
+        }
+        if let Some(init) = init {
             let mut given = vec![(None, instance.clone())];
             given.extend(args.iter().cloned());
             self.call_function(init, &given);
         } else if let Some(base) = self.torch_base(at) {
             self.construct(number, base, &Args(args));
-        } else if !found.decorators.is_empty() {
+        } else if self.is_data_class(at) {
             self.fill(number, at, args);
             self.special(&instance, "__post_init__", &[]);
         }
@@ -195,7 +211,7 @@ impl Host<'_> {
                 Value::None
             }
             _ if self.is_module(at) => self.module_method(object, name, args),
-            _ => Value::Unknown,
+            _ => self.mapping_method(object, name, &Args(args)),
         }
     }
 
@@ -244,15 +260,30 @@ impl Host<'_> {
                     self.construct(object, base, &Args(args));
                 } else if self.is_optimizer(at) {
                     self.construct_optimizer(object, &Args(args));
+                } else if self.holds_items(&Value::Object(object)) {
+                    self.fill_mapping(object, &Args(args));
                 }
                 Value::None
             }
-            None => Value::Unknown,
+            None => match (name, args) {
+                ("__setattr__", [(_, attr), (_, value)]) => {
+                    self.set_by_name(object, attr, value);
+                    Value::None
+                }
+                ("__setitem__", [(_, key), (_, value)]) => {
+                    self.set_mapped(object, key.clone(), value);
+                    Value::None
+                }
+                ("__getitem__", [(_, key)]) => self
+                    .items_of(&Value::Object(object))
+                    .map_or(Value::Unknown, |items| operators::subscript(&Value::Dict(items), key)),
+                _ => self.mapping_method(object, name, &Args(args)),
+            },
         }
     }
 
     /// The known class of PyTorch's modules that a class derives from.
-    fn torch_base(&self, at: ItemRef) -> Option<&'static str> {
+    pub(super) fn torch_base(&self, at: ItemRef) -> Option<&'static str> {
         let bases = self.lineage(at).into_iter().flat_map(|at| self.bases(at));
         bases.into_iter().find_map(|base| match base {
             Resolution::External(path) => known_class(&path),
@@ -349,7 +380,7 @@ impl Host<'_> {
     }
 
     /// Whether classes derive from none but each other, modules and Python's own.
-    fn derives_plainly(&self, lineage: &[ItemRef]) -> bool {
+    pub(super) fn derives_plainly(&self, lineage: &[ItemRef]) -> bool {
         let is_plain = |base: &Resolution| match base {
             Resolution::Class(_) | Resolution::Undefined => true,
             base => is_torch_module(base),
@@ -361,7 +392,8 @@ impl Host<'_> {
         let Some(class) = class(self.sources, at) else { return Vec::new() };
         let scope = project::item_scope(self.sources, at);
         let scope = Scope { file: at.file, path: &scope };
-        let resolve = |base| resolve_expr(self.sources, scope, &class.body, base);
+        let resolve =
+            |base| resolve_expr(self.sources, scope, &class.body, plain_base(&class, base));
         class.bases.iter().copied().map(resolve).collect()
     }
 
@@ -378,31 +410,25 @@ impl Host<'_> {
 
     /// True where the class makes its instances as Python does: neither a base nor a decorator is
     /// unknown.
-    fn is_made_plainly(&self, at: ItemRef, depth: usize) -> bool {
+    fn is_made_plainly(&mut self, at: ItemRef, depth: usize) -> bool {
         let Some(class) = class(self.sources, at).filter(|_| depth < MAX_BASES) else {
             return false;
         };
-        let scope = project::item_scope(self.sources, at);
-        let scope = Scope { file: at.file, path: &scope };
-        let is_data = |decorator: &ExprId| {
-            let callee = match &class.body.exprs[*decorator] {
-                Expr::Call { callee, .. } => *callee,
-                _ => *decorator,
-            };
-            let found = resolve_expr(self.sources, scope, &class.body, callee);
-            is_external(&found, &["dataclasses", "dataclass"])
-        };
-        let is_followed = |base: Resolution| match base {
+        let mut decorators = class.decorators.iter();
+        if !decorators.all(|decorator| self.keeps_class(at, &class, *decorator)) {
+            return false;
+        }
+        self.bases(at).into_iter().all(|base| match base {
             Resolution::Class(base) => base != at && self.is_made_plainly(base, depth + 1),
             Resolution::Undefined => true,
             base => {
                 is_torch_module(&base)
                     || is_torch_optimizer(&base)
-                    || is_external(&base, &["abc", "ABC"])
                     || is_external(&base, TEST_CASE)
+                    || is_data_base(&base)
+                    || PLAIN_BASES.iter().any(|plain| is_external(&base, plain))
             }
-        };
-        class.decorators.iter().all(is_data) && self.bases(at).into_iter().all(is_followed)
+        })
     }
 
     /// True where a decorator of Python's own marks a method.
@@ -422,6 +448,14 @@ fn with_receiver(object: usize, args: &[(Option<Name>, Value)]) -> Vec<(Option<N
     std::iter::once((None, Value::Object(object))).chain(args.iter().cloned()).collect()
 }
 
+/// The class that a base is made of: that of `Generic[T]` is `Generic`.
+fn plain_base(class: &Class, base: ExprId) -> ExprId {
+    match class.body.exprs[base] {
+        Expr::Subscript { value, .. } => value,
+        _ => base,
+    }
+}
+
 fn is_torch_module(base: &Resolution) -> bool {
     is_external(base, &["torch", "nn", "modules", "Module"])
         || matches!(base, Resolution::External(path) if torch_class(path).is_some())
@@ -432,6 +466,6 @@ fn is_torch_optimizer(base: &Resolution) -> bool {
     paths.iter().any(|path| is_external(base, path))
 }
 
-fn is_external(found: &Resolution, path: &[&str]) -> bool {
+pub(super) fn is_external(found: &Resolution, path: &[&str]) -> bool {
     matches!(found, Resolution::External(found) if found.iter().map(|name| &**name).eq(path.iter().copied()))
 }

@@ -74,6 +74,12 @@ pub(super) fn zipped_longest(args: &Args<'_>) -> Option<Vec<Value>> {
     Some((0..length).map(tuple).collect())
 }
 
+/// Each element but the last with the one that follows.
+pub(super) fn pairs(items: &Value) -> Option<Vec<Value>> {
+    let items = items.elements()?;
+    Some(items.windows(2).map(|pair| Value::Tuple(pair.to_vec())).collect())
+}
+
 /// The sums of the first elements, from the first alone or from `initial=` on.
 pub(super) fn accumulated(args: &Args<'_>) -> Option<Vec<Value>> {
     let mut items = args.get(0, "iterable")?.elements()?.into_iter();

@@ -69,6 +69,11 @@ impl Host<'_> {
         let child = child.or_else(|| self.of_module(frame.file, &object, &index));
         let child =
             child.or_else(|| self.special(&object, "__getitem__", std::slice::from_ref(&index)));
+        let child = child.or_else(|| match &object {
+            // A class with the types that it is for: `Class[int](...)`.
+            Value::Named(Resolution::Class(_)) => Some(object.clone()),
+            object => Some(operators::subscript(&Value::Dict(self.items_of(object)?), &index)),
+        });
         let callee = child.unwrap_or_else(|| operators::subscript(&object, &index));
         self.call_with(frame, (callee, None, None), given, place)
     }

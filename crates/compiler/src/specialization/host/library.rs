@@ -6,10 +6,11 @@ use super::dtype::{is_complex, is_float, number_dtype, with_number};
 use super::math::math_call;
 use super::misuse::{self, Misuse};
 use super::number::as_number;
-use super::value::{Callable, Tensor, Value};
+use super::value::{Callable, Dict, Missing, Tensor, Value};
 use super::{
     Host, algebra, arrays, collections, data, devices, einops, fits, initial, iteration, layers,
-    limits, operators, reduced, sets, sizes, skipped, states, strategies, tensor, versions, views,
+    limits, operators, records, reduced, sets, sizes, skipped, states, strategies, tensor,
+    versions, views,
 };
 use crate::builtins::torch;
 use crate::hir::{BinaryOp, CompareOp, Name};
@@ -18,7 +19,7 @@ use crate::project::installation;
 use crate::source::FileId;
 
 /// The class of PyTorch's modules.
-const MODULE: &str = "torch.nn.Module";
+pub(super) const MODULE: &str = "torch.nn.Module";
 
 /// Members that tensors share with Python's texts and truth values.
 const OF_TEXTS: &[&str] = &["conj", "imag", "index", "real", "split"];
@@ -40,6 +41,15 @@ impl Host<'_> {
                 if let Some(length) = self.special(object, "__len__", &[]) =>
             {
                 length
+            }
+            ("int" | "float" | "bool" | "str", [object @ Value::Object(_)]) => {
+                self.as_number(name, object)
+            }
+            ("len", [object @ Value::Object(_)]) if let Some(items) = self.items_of(object) => {
+                Value::Int(Some(items.len() as i128))
+            }
+            ("dict", [object @ Value::Object(_)]) if let Some(items) = self.items_of(object) => {
+                Value::Dict(items)
             }
             ("abs", [tensor @ Value::Tensor(_)]) => {
                 tensor::method(tensor, "abs", &Args(&[])).unwrap_or(Value::Unknown)
@@ -132,7 +142,11 @@ impl Host<'_> {
             },
             Value::Object(object) => {
                 let is_set = !matches!(self.object_attribute(*object, attr), Value::Unknown);
-                (is_set || self.has_own_method(*object, attr)).then_some(true)
+                match is_set || self.has_own_method(*object, attr) {
+                    true => Some(true),
+                    false if self.has_own_method(*object, "__getattr__") => None,
+                    false => self.lacks(*object, attr).then_some(false),
+                }
             }
             // It has what is known of it; of what is not known, later versions may have it.
             Value::Named(module @ Resolution::External(_)) => {
@@ -190,6 +204,11 @@ fn python_call(name: &str, args: &Args<'_>) -> Value {
         ("sum", [Value::Set(items)]) => {
             python_call(name, &Args(&[(None, Value::List(items.clone()))]))
         }
+        ("slice", [stop]) => records::slice([None, Some(Value::clone(stop)), None]),
+        ("slice", [start, stop, step @ ..]) if step.len() < 2 => {
+            let bounds = [Some(*start), Some(*stop), step.first().copied()];
+            records::slice(bounds.map(|bound| bound.cloned()))
+        }
         ("list", [value]) => value.elements().map_or(Value::Unknown, Value::List),
         ("reversed", [value]) => {
             let items = value.elements();
@@ -226,9 +245,8 @@ fn python_call(name: &str, args: &Args<'_>) -> Value {
             Value::Bool(Some(true))
         }
         ("callable", [value]) if is_of_python(value, "int").is_some() => Value::Bool(Some(false)),
-        ("zip", lists) if !lists.is_empty() && args.keywords().is_empty() => {
-            iteration::zipped(lists)
-        }
+        // It raises where `strict=` finds them of different lengths.
+        ("zip", lists) if !lists.is_empty() => iteration::zipped(lists),
         ("type", [value]) => {
             class_name(value).map_or(Value::Unknown, |class| Value::Global(class.into()))
         }
@@ -242,7 +260,7 @@ fn python_call(name: &str, args: &Args<'_>) -> Value {
 fn dict(args: &Args<'_>) -> Option<Value> {
     let mut entries = match args.positional()[..] {
         [] => Vec::new(),
-        [Value::Dict(entries)] => entries.clone(),
+        [Value::Dict(entries)] => entries.to_vec(),
         [pairs] => {
             let mut entries = Vec::new();
             for pair in pairs.elements()? {
@@ -256,7 +274,42 @@ fn dict(args: &Args<'_>) -> Option<Value> {
     for (name, value) in args.keywords() {
         collections::set(&mut entries, Value::Str(name?), value)?;
     }
-    Some(Value::Dict(entries))
+    Some(Value::Dict(entries.into()))
+}
+
+/// A `defaultdict`.
+fn defaults(args: &Args<'_>) -> Option<Value> {
+    let (factory, rest) = match args.0.split_first() {
+        Some(((None, factory), rest)) => (factory.clone(), rest),
+        _ => (Value::None, args.0),
+    };
+    let Value::Dict(mut made) = dict(&Args(rest))? else { return None };
+    made.missing = (factory != Value::None).then(|| Missing::Made(Box::new(factory)));
+    Some(Value::Dict(made))
+}
+
+/// How often each element is there, where each is known.
+fn counts(args: &Args<'_>) -> Option<Value> {
+    let mut made = match (args.positional()[..].first(), args.0.len()) {
+        (None, 0) => Dict::default(),
+        (Some(Value::Dict(counts)), 1) => counts.clone(),
+        (Some(items), 1) => {
+            let mut made = Dict::default();
+            for item in items.elements()? {
+                let known = made.iter().find(|(known, _)| *known == item).map(|(_, count)| count);
+                let count = operators::binary(
+                    BinaryOp::Add,
+                    known.unwrap_or(&Value::Int(Some(0))),
+                    &Value::Int(Some(1)),
+                );
+                collections::set(&mut made, item, count)?;
+            }
+            made
+        }
+        _ => return None,
+    };
+    made.missing = Some(Missing::Zero);
+    Some(Value::Dict(made))
 }
 
 fn extremum(name: &str, args: &[&Value]) -> Value {
@@ -434,6 +487,8 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
         ["collections", "OrderedDict"]
         | ["frozendict", "frozendict"]
         | ["types", "MappingProxyType"] => python_call("dict", args),
+        ["collections", "defaultdict"] => defaults(args).unwrap_or(Value::Unknown),
+        ["collections", "Counter"] => counts(args).unwrap_or(Value::Unknown),
         // One that forgets is not followed.
         ["collections", "deque"] if args.get(1, "maxlen").is_none() => {
             match args.get(0, "iterable") {
@@ -524,6 +579,10 @@ pub(super) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
         ["bisect", name @ ("bisect" | "bisect_left" | "bisect_right")] => {
             Value::Int(iteration::place_in(args, *name == "bisect_left"))
         }
+        ["itertools", "pairwise"] => match args.positional()[..] {
+            [items] => iteration::pairs(items).map_or(Value::Unknown, Value::List),
+            _ => Value::Unknown,
+        },
         ["itertools", "product"] => iteration::product(args).map_or(Value::Unknown, Value::List),
         path => {
             let fact = installation::called(path, capability);

@@ -371,7 +371,7 @@ impl Host<'_> {
     fn module_dict(&mut self, args: &Args<'_>) -> Value {
         let entries = match args.positional()[..] {
             [] => Vec::new(),
-            [Value::Dict(entries)] => entries.clone(),
+            [Value::Dict(entries)] => entries.to_vec(),
             _ => return Value::Unknown,
         };
         let instance = self.object();

@@ -247,7 +247,10 @@ impl Host<'_> {
             }
             Value::Named(base) => self.member(base, attr),
             Value::Object(object) => match self.object_attribute(*object, attr) {
-                Value::Unknown => self.of_class(*object, attr),
+                Value::Unknown => match self.of_class(*object, attr) {
+                    Value::Unknown => self.made_attribute(*object, attr),
+                    value => value,
+                },
                 value => value,
             },
             // Before a backward pass there are no gradients but those that are set.

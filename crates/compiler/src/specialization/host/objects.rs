@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::arguments::{Args, REST};
 use super::value::Value;
-use super::{Host, Variables};
-use crate::hir::Name;
+use super::{Frame, Host, Variables};
+use crate::hir::{Expr, ExprId, Name};
 use crate::project::ItemRef;
 use crate::source::FileId;
 
@@ -65,6 +65,30 @@ impl Host<'_> {
         let known = self.objects.get(&object).and_then(|known| known.get(name));
         let known = known.filter(|_| !self.is_of_mode(name));
         self.current(known.cloned().unwrap_or(Value::Unknown))
+    }
+
+    /// The object whose attributes `object.__dict__` are.
+    pub(super) fn owner_of_dict(&mut self, frame: &mut Frame, dict: ExprId) -> Option<usize> {
+        let code = frame.code.clone();
+        let Expr::Attribute { value, attr } = &code.body().exprs[dict] else { return None };
+        match (&**attr, self.expr(frame, *value)) {
+            ("__dict__", Value::Object(object)) => Some(object),
+            _ => None,
+        }
+    }
+
+    /// `object.__dict__.update(...)`.
+    pub(super) fn update_attributes(&mut self, object: usize, args: &Args<'_>) {
+        let mut all: Vec<(Value, Value)> = match args.positional()[..] {
+            [] => Vec::new(),
+            [Value::Dict(entries)] => entries.to_vec(),
+            _ => vec![(Value::Unknown, Value::Unknown)],
+        };
+        let named = args.keywords().into_iter();
+        all.extend(named.map(|(name, value)| (name.map_or(Value::Unknown, Value::Str), value)));
+        for (name, value) in all {
+            self.set_by_name(object, &name, &value);
+        }
     }
 
     /// Calls a method of an object.

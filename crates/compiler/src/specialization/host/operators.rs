@@ -7,7 +7,7 @@ use super::dtype::{float_of, is_integer, with_number};
 use super::environment::{is_command_line, is_environment, is_option};
 use super::misuse::{self, Misuse, is_whole};
 use super::number::{arithmetic, as_number};
-use super::value::{Callable, Tensor, Value};
+use super::value::{Callable, Dict, Tensor, Value};
 use super::views::{self, Part};
 use super::{arrays, data, drawn, fits, sets, signature};
 use crate::builtins::TORCH;
@@ -68,13 +68,13 @@ pub(in crate::specialization) fn join(a: &Value, b: &Value) -> Value {
         }
         (Value::Constexpr(a), Value::Constexpr(b)) => Value::Constexpr(Box::new(join(a, b))),
         (Value::Tensor(a), Value::Tensor(b)) => Value::Tensor(views::join(a, b)),
-        (Value::Dict(a), Value::Dict(b)) => Value::Dict(join_entries(a, b)),
+        (Value::Dict(a), Value::Dict(b)) => Value::Dict(join_dicts(a, b)),
         (a, b) => Value::one_of(a, b),
     }
 }
 
 /// Entries that one of two dicts has; those of only one are not known.
-fn join_entries(a: &[(Value, Value)], b: &[(Value, Value)]) -> Vec<(Value, Value)> {
+fn join_dicts(a: &Dict, b: &Dict) -> Dict {
     let other = |entries: &[(Value, Value)], key: &Value| {
         entries.iter().find(|(known, _)| known == key).map(|(_, value)| value.clone())
     };
@@ -82,7 +82,10 @@ fn join_entries(a: &[(Value, Value)], b: &[(Value, Value)]) -> Vec<(Value, Value
         (key.clone(), other(b, key).map_or(Value::Unknown, |other| join(value, &other)))
     });
     let only_b = b.iter().filter(|(key, _)| other(a, key).is_none());
-    of_both.chain(only_b.map(|(key, _)| (key.clone(), Value::Unknown))).collect()
+    let only_b = only_b.map(|(key, _)| (key.clone(), Value::Unknown));
+    let mut joined: Dict = of_both.chain(only_b).collect();
+    joined.missing = b.missing.as_ref().and(a.missing.clone());
+    joined
 }
 
 /// `left op right`.

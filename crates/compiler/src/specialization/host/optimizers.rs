@@ -3,7 +3,7 @@
 use super::Host;
 use super::arguments::Args;
 use super::collections;
-use super::value::Value;
+use super::value::{Dict, Value};
 
 impl Host<'_> {
     /// Does to an object what `Optimizer.__init__(params, defaults)` does.
@@ -28,7 +28,9 @@ impl Host<'_> {
     /// optimizer's state.
     pub(super) fn kept_for_parameter(&self, state: &Value) -> Option<Value> {
         match state {
-            Value::Object(state) if self.states.contains(state) => Some(Value::Dict(Vec::new())),
+            Value::Object(state) if self.states.contains(state) => {
+                Some(Value::Dict(Dict::default()))
+            }
             _ => None,
         }
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::Host;
 use super::arguments::Args;
+use super::instances::is_external;
 use super::value::Value;
 use crate::hir::{Arg, ArgKind, Class, Expr, ExprId, Literal, Name};
 use crate::project::{self, ItemRef, Resolution, Scope, class, resolve, resolve_expr};
@@ -27,6 +28,17 @@ impl Host<'_> {
             };
             self.set_attribute(object, &name, value);
         }
+    }
+
+    /// Whether a class has a constructor that is made of its fields.
+    pub(super) fn is_data_class(&self, at: ItemRef) -> bool {
+        let Some(found) = class(self.sources, at) else { return false };
+        let scope = project::item_scope(self.sources, at);
+        let scope = Scope { file: at.file, path: &scope };
+        found.decorators.iter().any(|decorator| {
+            let callee = project::callee(&found.body, *decorator);
+            is_data_maker(&resolve_expr(self.sources, scope, &found.body, callee))
+        }) || self.lineage(at).into_iter().any(|at| self.bases(at).iter().any(is_data_base))
     }
 
     /// Whether the constructor takes no argument for a field.
@@ -58,8 +70,7 @@ impl Host<'_> {
     fn data_fields(&self, at: ItemRef) -> Vec<(Name, ItemRef, Option<ExprId>)> {
         let mut fields: Vec<(Name, ItemRef, Option<ExprId>)> = Vec::new();
         for of in self.lineage(at).into_iter().rev() {
-            let Some(class) = class(self.sources, of).filter(|class| !class.decorators.is_empty())
-            else {
+            let Some(class) = class(self.sources, of).filter(|_| self.is_data_class(of)) else {
                 continue;
             };
             for (name, annotation, default) in &class.fields {
@@ -136,9 +147,51 @@ impl Host<'_> {
 
     /// The names of the fields of a data class; `None` for other classes.
     pub(super) fn data_names(&self, at: ItemRef) -> Option<Vec<Name>> {
-        class(self.sources, at).filter(|class| !class.decorators.is_empty())?;
+        self.is_data_class(at).then_some(())?;
         Some(self.data_fields(at).into_iter().map(|(name, ..)| name).collect())
     }
+}
+
+/// What makes data classes of the classes that it decorates.
+const DATA_MAKERS: &[&[&str]] = &[
+    &["attr", "attrs"],
+    &["attr", "dataclass"],
+    &["attr", "define"],
+    &["attr", "frozen"],
+    &["attr", "s"],
+    &["attrs", "define"],
+    &["attrs", "frozen"],
+    &["attrs", "mutable"],
+    &["dataclasses", "dataclass"],
+    &["pydantic", "dataclasses", "dataclass"],
+];
+
+/// Whether it makes a data class of the class that it decorates.
+pub(super) fn is_data_maker(found: &Resolution) -> bool {
+    DATA_MAKERS.iter().any(|maker| is_external(found, maker))
+}
+
+/// Whether the classes that derive from it are data classes.
+pub(super) fn is_data_base(found: &Resolution) -> bool {
+    is_external(found, &["pydantic", "BaseModel"])
+}
+
+/// The class of Python's slices, which are kept as records of their bounds.
+pub(super) const SLICE: &str = "slice";
+
+/// `slice(...)`, and what stands for it between brackets.
+pub(super) fn slice(bounds: [Option<Value>; 3]) -> Value {
+    let fields = ["start", "stop", "step"].map(Name::from).to_vec();
+    let names = Arc::new(TupleNames { class: SLICE.into(), fields });
+    Value::Record { names, items: bounds.map(|bound| bound.unwrap_or(Value::None)).to_vec() }
+}
+
+/// The bounds of a slice, as they are written between brackets; `None` for other values.
+pub(super) fn slice_bounds(value: &Value) -> Option<[Option<Value>; 3]> {
+    let Value::Record { names, items } = value else { return None };
+    let items: &[Value; 3] = items[..].try_into().ok().filter(|_| &*names.class == SLICE)?;
+    let given = |bound: &Value| (*bound != Value::None).then(|| bound.clone());
+    Some(items.each_ref().map(given))
 }
 
 /// Whether an annotation says that a variable is no field.

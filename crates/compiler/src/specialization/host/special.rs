@@ -1,14 +1,20 @@
 //! Special methods of the project's own classes, which operators and statements of Python call, and the
 //! values of methods.
 
-use super::Host;
 use super::applied::is_executor;
+use super::library::MODULE;
+use super::statics::Owner;
 use super::value::{Callable, Value};
-use crate::hir::{Expr, Item, ItemKind, Name};
+use super::{Host, operators};
+use crate::builtins::torch;
+use crate::hir::{BinaryOp, CompareOp, Expr, Item, ItemKind, Name};
 use crate::project::{self, ItemRef, Resolution, function, item_scope};
 
 /// What makes an attribute of a method that is computed once.
 const CACHED: &[&str] = &["functools", "cached_property"];
+
+/// An object that gives more one by one is not followed.
+const MAX_TAKEN: usize = 256;
 
 impl Host<'_> {
     /// What the special method `name` of an object gives; `None` where its class has none.
@@ -24,9 +30,25 @@ impl Host<'_> {
     pub(super) fn gone_over(&mut self, iterable: Value) -> Value {
         match self.special(&iterable, "__iter__", &[]) {
             Some(given @ (Value::List(_) | Value::Tuple(_))) => given,
-            Some(_) => Value::Unknown,
-            None => self.iterated(iterable),
+            Some(iterator) => self.taken(&iterator).map_or(Value::Unknown, Value::List),
+            None => match self.items_of(&iterable) {
+                Some(items) => Value::Dict(items),
+                None => self.iterated(iterable),
+            },
         }
+    }
+
+    /// What the `__next__` of an object gives until it raises `StopIteration`.
+    fn taken(&mut self, iterator: &Value) -> Option<Vec<Value>> {
+        let mut items = Vec::new();
+        while items.len() < MAX_TAKEN {
+            let item = self.special(iterator, "__next__", &[])?;
+            match std::mem::take(&mut self.doubt.raised) {
+                true => return Some(items),
+                false => items.push(item),
+            }
+        }
+        None
     }
 
     /// What `with manager as target` gives its target. A context manager that is made of a generator
@@ -86,8 +108,137 @@ impl Host<'_> {
                 let attributes = self.objects.get_mut(&object);
                 let known = attributes.into_iter().flat_map(|attributes| attributes.values_mut());
                 known.for_each(|known| *known = Value::Unknown);
+                self.open_objects.insert(object);
             }
         }
+    }
+
+    /// `left op right` of an object whose class says what that is.
+    pub(super) fn special_binary(
+        &mut self,
+        op: BinaryOp,
+        left: &Value,
+        right: &Value,
+    ) -> Option<Value> {
+        let name = operator_name(op);
+        let of_left = self.special(left, &format!("__{name}__"), std::slice::from_ref(right));
+        of_left.or_else(|| self.special(right, &format!("__r{name}__"), std::slice::from_ref(left)))
+    }
+
+    /// `left op= right` of an object whose class says what that is.
+    pub(super) fn special_update(
+        &mut self,
+        op: BinaryOp,
+        left: &Value,
+        right: &Value,
+    ) -> Option<Value> {
+        let in_place = format!("__i{}__", operator_name(op));
+        let made = self.special(left, &in_place, std::slice::from_ref(right));
+        made.or_else(|| self.special_binary(op, left, right))
+    }
+
+    /// `left op right` of a comparison of which a class says what it is.
+    pub(super) fn special_comparison(
+        &mut self,
+        op: CompareOp,
+        left: &Value,
+        right: &Value,
+    ) -> Option<Value> {
+        let (object, name, with) = match op {
+            CompareOp::Eq => (left, "__eq__", right),
+            CompareOp::Ne => (left, "__ne__", right),
+            CompareOp::Lt => (left, "__lt__", right),
+            CompareOp::Le => (left, "__le__", right),
+            CompareOp::Gt => (left, "__gt__", right),
+            CompareOp::Ge => (left, "__ge__", right),
+            CompareOp::In | CompareOp::NotIn => (right, "__contains__", left),
+            CompareOp::Is | CompareOp::IsNot => return None,
+        };
+        let found = self.special(object, name, std::slice::from_ref(with));
+        let found = found.or_else(|| {
+            let items = Value::Dict(self.items_of(object).filter(|_| name == "__contains__")?);
+            Some(Value::Bool(operators::compare(CompareOp::In, with, &items)))
+        })?;
+        match op {
+            CompareOp::NotIn => Some(Value::Bool(self.holds(&found).map(|holds| !holds))),
+            _ => Some(found),
+        }
+    }
+
+    /// Whether a value counts as true: an object whose class does not say otherwise does.
+    pub(super) fn holds(&mut self, value: &Value) -> Option<bool> {
+        let Value::Object(object) = value else { return operators::truth(value) };
+        let said =
+            self.special(value, "__bool__", &[]).or_else(|| self.special(value, "__len__", &[]));
+        if let Some(said) = said {
+            return operators::truth(&said);
+        }
+        if let Some(items) = self.items_of(value) {
+            return Some(!items.is_empty());
+        }
+        let lineage = self.lineage(*self.classes.get(object)?);
+        let is_plain = self.derives_plainly(&lineage) && !self.holds_items(value);
+        (is_plain && self.torch_base(lineage[0]).is_none()).then_some(true)
+    }
+
+    /// `int(object)`, `float(object)`, `bool(object)` or `str(object)`.
+    pub(super) fn as_number(&mut self, class: &str, object: &Value) -> Value {
+        let method = format!("__{class}__");
+        match class {
+            "bool" => Value::Bool(self.holds(object)),
+            "int" => {
+                let made = self.special(object, &method, &[]);
+                made.or_else(|| self.special(object, "__index__", &[])).unwrap_or(Value::Int(None))
+            }
+            _ => self.special(object, &method, &[]).unwrap_or(Value::Unknown),
+        }
+    }
+
+    /// Calls the `__setattr__` of a class outside of itself; false where it has none.
+    pub(super) fn set_specially(&mut self, object: &Value, name: &Name, value: &Value) -> bool {
+        let given = [Value::Str(name.clone()), value.clone()];
+        self.special(object, "__setattr__", &given).is_some()
+    }
+
+    /// What the `__getattr__` of its class gives for an attribute that an object has not.
+    pub(super) fn made_attribute(&mut self, object: usize, name: &str) -> Value {
+        if let Some(held) = self.mapped_attribute(object, name) {
+            return held;
+        }
+        match self.lacks(object, name) {
+            true => {
+                let name = Value::Str(name.into());
+                let made = self.special(&Value::Object(object), "__getattr__", &[name]);
+                made.unwrap_or(Value::Unknown)
+            }
+            false => Value::Unknown,
+        }
+    }
+
+    /// Whether neither an object nor its class has an attribute, for objects of classes of the project that
+    /// derive from none but each other and modules.
+    pub(super) fn lacks(&mut self, object: usize, name: &str) -> bool {
+        let Some(class) = self.classes.get(&object).copied() else { return false };
+        let lineage = self.lineage(class);
+        let is_known = !self.cut_short && !self.open_objects.contains(&object) && self.fuel > 0;
+        let is_of_torch =
+            || torch::instance_members(MODULE).is_none_or(|members| members.contains(name));
+        is_known
+            && !self.has_own(object, name)
+            && self.derives_plainly(&lineage)
+            && !lineage.iter().any(|at| self.has_member(*at, name))
+            && !(self.is_torch_object(object) && is_of_torch())
+    }
+
+    /// Whether a class itself has a member.
+    fn has_member(&self, at: ItemRef, name: &str) -> bool {
+        let Some(scope) = project::item(self.sources, at).map(|item| item.body_scope()) else {
+            return true;
+        };
+        let fields = project::class(self.sources, at);
+        self.held(Owner::Class(at), name).is_some()
+            || self.method(at.file, &scope, name).is_some()
+            || fields.is_none_or(|class| class.fields.iter().any(|(field, ..)| **field == *name))
     }
 
     /// Whether an object has an attribute of its own, whatever that is.
@@ -112,6 +263,25 @@ impl Host<'_> {
             }
             _ => Value::Unknown,
         }
+    }
+}
+
+/// What the special methods of an operator are called.
+fn operator_name(op: BinaryOp) -> &'static str {
+    match op {
+        BinaryOp::Add => "add",
+        BinaryOp::Sub => "sub",
+        BinaryOp::Mul => "mul",
+        BinaryOp::Div => "truediv",
+        BinaryOp::FloorDiv => "floordiv",
+        BinaryOp::Mod => "mod",
+        BinaryOp::Pow => "pow",
+        BinaryOp::MatMul => "matmul",
+        BinaryOp::Shl => "lshift",
+        BinaryOp::Shr => "rshift",
+        BinaryOp::And => "and",
+        BinaryOp::Or => "or",
+        BinaryOp::Xor => "xor",
     }
 }
 

@@ -98,7 +98,7 @@ fn next_power_of_2(n: i128) -> Option<i128> {
 fn config(args: &Args<'_>) -> Option<Config> {
     let Some(Value::Dict(entries)) = args.get(0, "kwargs") else { return None };
     let mut kwargs = Vec::new();
-    for (key, value) in entries {
+    for (key, value) in entries.iter() {
         let Value::Str(name) = key else { return None };
         kwargs.push((name.clone(), value.to_const()?));
     }

@@ -1,5 +1,6 @@
 //! Values of host code.
 
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use super::Frame;
@@ -56,7 +57,7 @@ pub(in crate::specialization) enum Value {
     /// A set, of which all elements are known, each once.
     Set(Vec<Value>),
     /// A dict in order.
-    Dict(Vec<(Value, Value)>),
+    Dict(Dict),
     /// A tensor.
     Tensor(Tensor),
     /// An array of NumPy, as a tensor of the same elements.
@@ -91,6 +92,58 @@ pub(in crate::specialization) enum Value {
     /// One of these, each once, at least two and at most [`MAX_ALTERNATIVES`]: values that nothing
     /// changes in place.
     OneOf(Vec<Value>),
+}
+
+/// A dict: its entries in order, each key once.
+#[derive(Debug, Clone, Default)]
+pub(in crate::specialization) struct Dict {
+    entries: Vec<(Value, Value)>,
+    /// What a key that it lacks gives, other than an exception.
+    pub(super) missing: Option<Missing>,
+}
+
+/// What a dict gives for a key that it lacks.
+#[derive(Debug, Clone)]
+pub(super) enum Missing {
+    /// What this makes, called with nothing, which the dict has from then on: that of a `defaultdict`.
+    Made(Box<Value>),
+    /// None of it: that of a `Counter`.
+    Zero,
+}
+
+impl Deref for Dict {
+    type Target = Vec<(Value, Value)>;
+
+    fn deref(&self) -> &Vec<(Value, Value)> {
+        &self.entries
+    }
+}
+
+impl DerefMut for Dict {
+    fn deref_mut(&mut self) -> &mut Vec<(Value, Value)> {
+        &mut self.entries
+    }
+}
+
+impl From<Vec<(Value, Value)>> for Dict {
+    fn from(entries: Vec<(Value, Value)>) -> Dict {
+        Dict { entries, missing: None }
+    }
+}
+
+impl FromIterator<(Value, Value)> for Dict {
+    fn from_iter<I: IntoIterator<Item = (Value, Value)>>(entries: I) -> Dict {
+        Vec::from_iter(entries).into()
+    }
+}
+
+impl IntoIterator for Dict {
+    type Item = (Value, Value);
+    type IntoIter = std::vec::IntoIter<(Value, Value)>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.entries.into_iter()
+    }
 }
 
 /// Beyond, a value is not known.
@@ -331,7 +384,7 @@ impl PartialEq for Value {
             }
             (Value::Constexpr(a), Value::Constexpr(b)) => a == b,
             (Value::Set(a), Value::Set(b)) => a == b,
-            (Value::Dict(a), Value::Dict(b)) => a == b,
+            (Value::Dict(a), Value::Dict(b)) => a.entries == b.entries,
             (Value::Tensor(a), Value::Tensor(b)) => a == b,
             (Value::Config(a), Value::Config(b)) => a.is_same(b),
             (Value::Address { id: a, offset: of_a }, Value::Address { id: b, offset: of_b }) => {

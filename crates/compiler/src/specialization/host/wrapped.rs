@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
+use super::instances::is_external;
+use super::records::is_data_maker;
+use super::statics::Owner;
 use super::value::{Callable, Value};
 use super::{Frame, Host};
-use crate::hir::{Function, Name, ParamKind};
+use crate::hir::{Class, ExprId, Function, Name, ParamKind};
 use crate::project::{
     self, ItemRef, Resolution, Scope, callee, class, function, item, resolve_expr, resolve_item,
 };
@@ -78,6 +81,31 @@ impl Host<'_> {
                 self.call_value(&decorator, &[(None, Value::Named(Resolution::Class(at)))]);
             }
         }
+    }
+
+    /// Whether a decorator of a class gives that class with its own methods.
+    pub(super) fn keeps_class(&mut self, at: ItemRef, class: &Class, decorator: ExprId) -> bool {
+        if let Some(known) = self.kept_classes.get(&(at, decorator)) {
+            return *known;
+        }
+        let scope = project::item_scope(self.sources, at);
+        let scope = Scope { file: at.file, path: &scope };
+        let maker = resolve_expr(self.sources, scope, &class.body, callee(&class.body, decorator));
+        let keeps = match maker {
+            Resolution::Function(_) | Resolution::Class(_) | Resolution::Unknown => {
+                // Where it asks for the class itself, there is none yet.
+                self.kept_classes.insert((at, decorator), false);
+                let maker = self.class_value(at, class, decorator);
+                let decorated = Value::Named(Resolution::Class(at));
+                let made = self.call_value(&maker, &[(None, decorated)]);
+                let is_same = matches!(made, Value::Named(Resolution::Class(same)) if same == at);
+                let held = |method: &Arc<Function>| self.held(Owner::Class(at), &method.name);
+                is_same && !class.methods.iter().any(|method| held(method).is_some())
+            }
+            maker => is_data_maker(&maker) || is_external(&maker, &["functools", "total_ordering"]),
+        };
+        self.kept_classes.insert((at, decorator), keeps);
+        keeps
     }
 
     /// Calls a function as if no decorators stood before it.
