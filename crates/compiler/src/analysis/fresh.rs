@@ -13,7 +13,7 @@ use super::solve::Outcome;
 use super::terms::{Cond, Domain, Linear};
 use super::unfollowed::Unfollowed;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::ir::{self, AtomicOp, Attrs, Function, Inst, Opcode};
+use crate::ir::{self, AtomicOp, Attrs, Function, Inst, IntPredicate, Opcode};
 use crate::specialization::{
     ArgSpec, ConstArg, Contents, KnownArg, KnownBuffer, KnownLaunch, Specialization,
 };
@@ -224,6 +224,9 @@ impl<'s> Fresh<'s, '_> {
             return None;
         }
         let never = self.masks_all(param, &writers);
+        if !never && writers.iter().any(|writer| self.picks(writer.inst)) {
+            return None;
+        }
         let store = writers.into_iter().find(|access| access.param == param)?;
         let name = self.elements.param_name(param);
         if never {
@@ -263,6 +266,22 @@ impl<'s> Fresh<'s, '_> {
         let loc = func.insts[store.inst].loc;
         let found = report::finding(func, loc, Code::Uncovered, message);
         Some(found.with_note("the grid, the mask or a loop leaves it out"))
+    }
+
+    /// Whether a mask picks lanes that equal something, as the last row of a block: the others are not
+    /// meant to be stored.
+    fn picks(&self, store: Inst) -> bool {
+        let func = self.func;
+        let picks = |value: &ir::Value| {
+            let made = func.def(*value);
+            let is_equal = made.is_some_and(|made| match &made.attrs {
+                Attrs::IntCompare(compare) => compare.predicate == IntPredicate::Eq,
+                _ => false,
+            });
+            is_equal && !func.ty(*value).shape().is_empty()
+        };
+        let mask = mask_of(&func.insts[store]);
+        mask.is_some_and(|mask| func.computing(mask).iter().any(picks))
     }
 
     /// Whether programs come to what stores to the memory of a parameter, and masks keep all lanes of all of

@@ -264,8 +264,7 @@ impl<'s, 'e> Search<'s, 'e> {
         if is_read && is_bounds || self.func.walk().iter().any(reshapes) {
             return Vec::new();
         }
-        let shape = self.func.ty(data.operand(0)).shape().iter().enumerate();
-        shape.map(|(axis, &extent)| (Variable::Lane(axis as u32, extent), extent)).collect()
+        lanes(self.func, access.inst)
     }
 
     /// Whether a reshaped tile only goes to reductions of all its lanes, however many they are.
@@ -335,10 +334,12 @@ impl<'s, 'e> Search<'s, 'e> {
         let first = if before { -1 } else { i128::from(extent) };
         let beyond = wide.terms.at_most(&Linear::constant(first), &further);
         // Before the first of several rows is where another one ends.
-        let others = (0..3).filter(|axis| before && variable != Variable::Program(*axis));
-        let first_there = others.map(|axis| {
-            let last = i128::from(self.grid[axis as usize]) - 1;
-            let there = wide.variable_term(Variable::Program(axis), Interval::new(0, last));
+        let programs =
+            (0..3).zip(self.grid).map(|(axis, programs)| (Variable::Program(axis), programs));
+        let lanes = lanes(func, access.inst).into_iter();
+        let others = programs.chain(lanes).filter(|(other, _)| before && *other != variable);
+        let first_there = others.map(|(other, extent)| {
+            let there = wide.variable_term(other, Interval::new(0, i128::from(extent) - 1));
             wide.terms.at_most(&there, &Linear::default())
         });
         let first_there: Vec<Cond> = first_there.collect();
@@ -438,6 +439,12 @@ impl<'s, 'e> Search<'s, 'e> {
             }
         }
     }
+}
+
+/// The lanes of an access along each axis, and how many they are.
+fn lanes(func: &Function, access: Inst) -> Vec<(Variable, u32)> {
+    let shape = func.ty(func.insts[access].operand(0)).shape().iter().enumerate();
+    shape.map(|(axis, &extent)| (Variable::Lane(axis as u32, extent), extent)).collect()
 }
 
 /// Whether the mask alone says how far an operation should go.

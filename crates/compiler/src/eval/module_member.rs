@@ -10,7 +10,7 @@ use super::names::known_member;
 use super::value::{ModuleRef, Value};
 use super::{Evaluator, Mode, Source};
 use crate::builtins;
-use crate::diagnostic::{Code, Diagnostic, Severity, suggest};
+use crate::diagnostic::{Code, Diagnostic, Severity, misspelled, suggest};
 use crate::hir::{Expr, ExprId, ItemKind, Module, Name};
 use crate::project::{self, Resolution};
 use crate::source::{FileId, FileRange};
@@ -94,7 +94,8 @@ impl Evaluator<'_> {
         let module = path.strip_prefix(builtins::TRITON)?.strip_prefix('.')?;
         match project::triton::member(module, attr) {
             Resolution::Triton(canonical) if canonical.rsplit_once('.')?.0 != module => {
-                Some(self.resolved(&Resolution::Triton(canonical))?.value)
+                let member = self.resolved(&Resolution::Triton(canonical))?.value;
+                (!matches!(member, Value::Unknown)).then_some(member)
             }
             _ => None,
         }
@@ -113,7 +114,9 @@ impl Evaluator<'_> {
             return Value::Unknown;
         }
         let is_in_language = path == builtins::TRITON && is_in_language_alone(attr);
-        if !(is_listed(path, attr) || is_in_language) || self.frame().mode == Mode::Python {
+        let meant = nearly_a_member(path, attr);
+        let is_missing = is_listed(path, attr) || is_in_language || meant.is_some();
+        if !is_missing || self.frame().mode == Mode::Python {
             return Value::Unknown;
         }
         let name_at = last_name(attr, at);
@@ -121,8 +124,8 @@ impl Evaluator<'_> {
             return Value::Unknown;
         }
         let module = match path {
-            builtins::LANGUAGE | builtins::CORE | builtins::MATH | builtins::TRITON => path,
-            _ => "libdevice",
+            builtins::LIBDEVICE => "libdevice",
+            path => path,
         };
         let mut diagnostic = Diagnostic::new(
             Code::UnknownBuiltin,
@@ -141,7 +144,9 @@ impl Evaluator<'_> {
                     .map(|dtype| dtype.member()),
             )
             .collect();
-        if path == builtins::CORE || is_in_language {
+        if let Some(meant) = meant {
+            diagnostic = diagnostic.with_suggestion(meant);
+        } else if path == builtins::CORE || is_in_language {
             diagnostic = diagnostic.with_note(format!("it is `tl.{attr}`"));
         } else if let Some(instead) = builtins::instead(attr) {
             diagnostic = diagnostic.with_note(format!("use {instead}"));
@@ -212,6 +217,21 @@ pub(super) fn is_listed(path: &str, name: &str) -> bool {
         _ => false,
     };
     lists && !name.starts_with('_')
+}
+
+/// The member of a module that is not listed completely which `name` is but for one letter.
+fn nearly_a_member(path: &str, name: &str) -> Option<&'static str> {
+    let is_of_triton =
+        path == builtins::TRITON || path.strip_prefix(builtins::LANGUAGE)?.starts_with('.');
+    if !is_of_triton || name.starts_with('_') || is_listed(path, name) {
+        return None;
+    }
+    // What the language has is defined in its modules.
+    let defined = if path == builtins::TRITON { &[][..] } else { &[builtins::LANGUAGE] };
+    let members = [path].into_iter().chain(defined.iter().copied()).flat_map(builtins::members);
+    let modules = builtins::submodules(path).iter().map(|(module, _)| *module);
+    misspelled(name, members.map(|member| member.name).chain(modules))
+        .filter(|near| strsim::damerau_levenshtein(name, near) == 1)
 }
 
 /// Whether the module in the file `name` imports a module of its own name: then those that import it

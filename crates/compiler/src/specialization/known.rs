@@ -250,6 +250,18 @@ impl LaunchSite {
         has(&ArgKind::Star) || has(&ArgKind::DoubleStar)
     }
 
+    /// Whether its text says that it launches this kernel.
+    fn names(self, sources: &dyn Sources, kernel: ItemRef) -> bool {
+        let module = sources.module(self.file);
+        module.is_some_and(|module| {
+            let Some(launch) = module.launches.get(self.index as usize) else { return true };
+            let path = launch_scope(&module, launch);
+            let scope = Scope { file: self.file, path: &path };
+            let found = resolve_expr(sources, scope, &launch.body, launch.kernel);
+            found == Resolution::Jit(kernel)
+        })
+    }
+
     /// Whether a dict gives it arguments although what it launches is not named, so that they may be
     /// meant for several kernels, each of which takes others.
     fn gives_by_choice(self, sources: &dyn Sources) -> bool {
@@ -507,8 +519,12 @@ fn arg_faults(
         return Vec::new();
     }
     let mut faults = Vec::new();
-    // Without a star the text alone shows how many there are.
-    if site.is_some_and(|site| site.spreads(sources) && !site.gives_by_choice(sources)) {
+    // The text alone shows how many there are without a star, where it shows of which kernel.
+    let hides = |site: LaunchSite| {
+        let is_unnamed = !launch.is_one_of && !site.names(sources, binding.kernel.at);
+        is_unnamed || site.spreads(sources)
+    };
+    if site.is_some_and(|site| hides(site) && !site.gives_by_choice(sources)) {
         let positional = launch.args.iter().filter(|(name, _)| name.is_none()).count();
         let takes = params.iter().filter(|param| param.kind.is_positional()).count();
         if positional > takes {

@@ -39,6 +39,8 @@ pub(in crate::specialization) struct ObservedLaunch {
     /// Whether it may never happen: it stands under a condition whose outcome is settled, but not
     /// known.
     pub(in crate::specialization) doubtful: bool,
+    /// Whether it may be one of several kernels that is launched.
+    pub(in crate::specialization) is_one_of: bool,
     /// Whether it is as one draw of random numbers has it.
     pub(in crate::specialization) drawn: bool,
     /// What ran and met it.
@@ -106,7 +108,9 @@ impl Host<'_> {
             .collect::<Vec<_>>();
         let one = Some(&launches).filter(|launches| launches.len() == 1);
         self.note_launch(one.and_then(|launches| launches.first()), &allocations);
+        let is_one_of = launches.len() > 1;
         for launch in launches {
+            let launch = ObservedLaunch { is_one_of, ..launch };
             if !self.note_later_launch(&launch, &allocations) {
                 self.keep_launch(launch);
             }
@@ -127,7 +131,7 @@ impl Host<'_> {
         let (kernel, tuners) = kernel.untuned();
         let (example, doubtful) = (Vec::new(), self.doubt.conditions > 0);
         let caller = None;
-        let drawn = false;
+        let (drawn, is_one_of) = (false, false);
         let before = self.before(&args);
         let objects = self.kept_for(&grid);
         ObservedLaunch {
@@ -140,6 +144,7 @@ impl Host<'_> {
             site,
             complete,
             doubtful,
+            is_one_of,
             drawn,
             caller,
             before,
