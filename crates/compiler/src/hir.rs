@@ -230,6 +230,15 @@ pub enum ItemKind {
         /// The annotation, if there is one.
         annotation: Option<ExprId>,
     },
+    /// One of the elements of what a call gives: `a, b = f()`.
+    Element {
+        /// Holds the call.
+        body: Arc<Body>,
+        /// The call.
+        call: ExprId,
+        /// Which element it is, from 0.
+        index: usize,
+    },
     /// Bound in a way that is not followed.
     Unknown,
 }

@@ -165,7 +165,8 @@ pub(super) fn returned_names(function: &Function) -> Vec<ExprId> {
     returned(body).filter(|value| body.exprs[*value].as_name().is_some()).collect()
 }
 
-fn returned(body: &Body) -> impl Iterator<Item = ExprId> {
+/// What the statements of a body return.
+pub(super) fn returned(body: &Body) -> impl Iterator<Item = ExprId> {
     body.stmts.values().filter_map(|stmt| match stmt {
         Stmt::Return(value) => *value,
         _ => None,

@@ -303,6 +303,10 @@ impl<'a> Resolver<'a> {
             }
             ItemKind::Class(_) => Resolution::Class(at),
             ItemKind::Assign { body, value, .. } => self.assigned(at, item, body, *value),
+            ItemKind::Element { body, call, index } => {
+                let scope = Scope { file: at.file, path: &item.scope };
+                self.module_given(scope, body, (*call, Some(*index)), Some(at.index))
+            }
             ItemKind::Unknown => Resolution::Unknown,
         }
     }
@@ -327,7 +331,10 @@ impl<'a> Resolver<'a> {
                     Resolution::Unknown => {
                         match self.handed_decorator(scope, body, value, before) {
                             Some(path) => Resolution::Triton(path),
-                            None => Resolution::Constant(at),
+                            None => match self.module_given(scope, body, (value, None), before) {
+                                Resolution::Unknown => Resolution::Constant(at),
+                                module => module,
+                            },
                         }
                     }
                     found => found,
@@ -397,6 +404,41 @@ impl<'a> Resolver<'a> {
         match wrapped {
             Resolution::Function(inner) if makes_jit => Resolution::Jit(inner),
             Resolution::Jit(inner) => Resolution::Jit(inner),
+            _ => Resolution::Unknown,
+        }
+    }
+
+    /// The module outside of the project that a call of a function gives, or that is an element of what it
+    /// gives: who imports Triton in a function hands it on so. Unknown for all else.
+    fn module_given(
+        &mut self,
+        scope: Scope<'_>,
+        body: &Body,
+        (call, index): (ExprId, Option<usize>),
+        before: Option<u32>,
+    ) -> Resolution {
+        let Expr::Call { callee, .. } = &body.exprs[call] else { return Resolution::Unknown };
+        let called = self.step(|resolver| resolver.expr(scope, body, *callee, before));
+        let Resolution::Function(at) = called else { return Resolution::Unknown };
+        let (Some(item), Some(function)) = (item(self.sources, at), function(self.sources, at))
+        else {
+            return Resolution::Unknown;
+        };
+        let [value] = decorators::returned(&function.body).collect::<Vec<_>>()[..] else {
+            return Resolution::Unknown;
+        };
+        let given = match (&function.body.exprs[value], index) {
+            (Expr::Tuple(items), Some(index)) => items.get(index).copied(),
+            (_, index) => index.is_none().then_some(value),
+        };
+        let Some(given) = given else { return Resolution::Unknown };
+        let path = item.body_scope();
+        let scope = Scope { file: at.file, path: &path };
+        match self.step(|resolver| resolver.expr(scope, &function.body, given, None)) {
+            module @ Resolution::TritonModule(_) => module,
+            module @ Resolution::External(_) if function.body.exprs[given].as_name().is_some() => {
+                module
+            }
             _ => Resolution::Unknown,
         }
     }

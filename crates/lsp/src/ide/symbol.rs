@@ -128,8 +128,10 @@ impl<'db> Semantics<'db> {
         let module = db::module(self.db, self.file);
         let at = range(node);
         let index = module.items.iter().position(|item| item.name_range == at)?;
-        let is_variable =
-            matches!(module.items[index].kind, ItemKind::Assign { .. } | ItemKind::Unknown);
+        let is_variable = matches!(
+            module.items[index].kind,
+            ItemKind::Assign { .. } | ItemKind::Element { .. } | ItemKind::Unknown
+        );
         if is_variable && self.binder(node, self.text_of(node)).is_some() {
             return None;
         }

@@ -305,7 +305,10 @@ impl Evaluator<'_> {
             if let Some(at) = global.item
                 && let Some(item) = project::item(self.project, at)
                 && item.scope.is_empty()
-                && matches!(item.kind, ItemKind::Assign { .. } | ItemKind::Unknown)
+                && matches!(
+                    item.kind,
+                    ItemKind::Assign { .. } | ItemKind::Element { .. } | ItemKind::Unknown
+                )
             {
                 if let Some(value) = self.module_variable(at.file, &item.name) {
                     return Ok(value);

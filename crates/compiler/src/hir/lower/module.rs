@@ -378,19 +378,33 @@ impl Collector<'_> {
             _ => return,
         };
         let mut names = Vec::new();
-        for target in targets {
-            bound_names(&lowering.body, target, value, &mut names);
+        for target in &targets {
+            bound_names(&lowering.body, *target, value, &mut names);
         }
+        let element = |name: ExprId| {
+            let call =
+                value.filter(|value| matches!(lowering.body.exprs[*value], Expr::Call { .. }))?;
+            let at = targets.iter().find_map(|target| match &lowering.body.exprs[*target] {
+                Expr::Tuple(names) => names.iter().position(|known| *known == name),
+                _ => None,
+            });
+            Some((call, at?))
+        };
+        let elements: Vec<_> = names.iter().map(|(name, ..)| element(*name)).collect();
         let ranges = names.iter().map(|(target, ..)| lowering.map.exprs[*target]);
         let ranges: Vec<_> = ranges.collect();
         let (body, map) = lowering.finish();
         let map = Arc::new(map);
-        for ((_, name, value), name_range) in names.into_iter().zip(ranges) {
-            let kind = match value {
-                Some(value) => {
+        for (((_, name, value), element), name_range) in names.into_iter().zip(elements).zip(ranges)
+        {
+            let kind = match (value, element) {
+                (Some(value), _) => {
                     ItemKind::Assign { body: body.clone(), map: map.clone(), value, annotation }
                 }
-                None => ItemKind::Unknown,
+                (None, Some((call, index))) => {
+                    ItemKind::Element { body: body.clone(), call, index }
+                }
+                (None, None) => ItemKind::Unknown,
             };
             self.item(name, name_range, node.range(), kind);
         }

@@ -316,7 +316,9 @@ impl Host<'_> {
         self.lineage(at).into_iter().find_map(|at| {
             let scope = project::item(self.sources, at)?.body_scope();
             let method = self.method(at.file, &scope, name)?;
-            project::function(self.sources, method).map(|_| method)
+            // A function that only stands for a method gets no object.
+            let is_own = project::item_scope(self.sources, method) == scope;
+            project::function(self.sources, method).filter(|_| is_own).map(|_| method)
         })
     }
 

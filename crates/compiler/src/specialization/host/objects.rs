@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::arguments::{Args, REST};
 use super::value::Value;
 use super::{Frame, Host, Variables};
-use crate::hir::{Expr, ExprId, Name};
-use crate::project::ItemRef;
+use crate::hir::{Expr, ExprId, ItemKind, Name};
+use crate::project::{ItemRef, Resolution, Scope, resolve_expr};
 use crate::source::FileId;
 
 /// The number of the next object. None is used twice: values outlive the interpreter that made
@@ -123,11 +123,23 @@ impl Host<'_> {
         }
     }
 
-    /// The method `name` of the class whose body has the scope `class`.
+    /// The method `name` of the class whose body has the scope `class`, or the function that stands for it:
+    /// `name = staticmethod(function)`.
     pub(super) fn method(&self, file: FileId, class: &[Name], name: &str) -> Option<ItemRef> {
         let module = self.sources.module(file)?;
         let mut named = module.items_named(name);
         let index = named.find(|index| module.items[*index as usize].scope == class)?;
+        if let ItemKind::Assign { body, value, .. } = &module.items[index as usize].kind
+            && let Expr::Call { callee, args } = &body.exprs[*value]
+            && body.exprs[*callee].is_name("staticmethod")
+            && let [function] = &args[..]
+        {
+            let scope = Scope { file, path: class };
+            return match resolve_expr(self.sources, scope, body, function.value) {
+                Resolution::Function(at) => Some(at),
+                _ => None,
+            };
+        }
         Some(ItemRef { file, index })
     }
 }
