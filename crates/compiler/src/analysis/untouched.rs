@@ -192,6 +192,8 @@ impl<'s, 'e> Search<'s, 'e> {
         }
         let by_programs = match opcode {
             Opcode::Store if is_new => Some(false),
+            // The mask says how far to go whatever stands there before, or there is more to read there.
+            Opcode::Store if is_zero(buffer) => Some(false),
             Opcode::Store => is_read_first(self.func, self.accesses, access).then_some(true),
             // A sum starts with zeros, and goes to all of them where the launch tells how many.
             Opcode::AtomicRmw => Some(!(is_zero(buffer) && self.is_told(buffer))),
@@ -323,9 +325,12 @@ impl<'s, 'e> Search<'s, 'e> {
         if !before && fills_rows(wide, &same.offset, &further, extent) {
             return None;
         }
-        if by_mask && !wide.depends(same.mask, variable) && !ends(wide, same, &further, extent) {
+        let is_masked = wide.depends(same.mask, variable) || ends(wide, same, &further, extent);
+        if by_mask && !is_masked {
             return None;
         }
+        let is_store = func.insts[access.inst].opcode == Opcode::Store;
+        let needs_reads = !is_masked && is_store && is_zero(buffer(func, launch, access.param)?);
         // What is longer than the programs need, as a table of positions is, need not be read whole.
         let is_lane = matches!(variable, Variable::Lane(..));
         if is_load && is_lane && is_moved(wide, same.mask, variable) {
@@ -333,10 +338,12 @@ impl<'s, 'e> Search<'s, 'e> {
         }
         let first = if before { -1 } else { i128::from(extent) };
         let beyond = wide.terms.at_most(&Linear::constant(first), &further);
-        // Before the first of several rows is where another one ends.
+        // Before the first of several rows is where another one ends. The lanes of a single row are those of
+        // the part that a program has of it.
         let programs =
             (0..3).zip(self.grid).map(|(axis, programs)| (Variable::Program(axis), programs));
-        let lanes = lanes(func, access.inst).into_iter();
+        let lanes = lanes(func, access.inst);
+        let lanes = lanes.iter().copied().filter(|_| lanes.len() > 1);
         let others = programs.chain(lanes).filter(|(other, _)| before && *other != variable);
         let first_there = others.map(|(other, extent)| {
             let there = wide.variable_term(other, Interval::new(0, i128::from(extent) - 1));
@@ -365,6 +372,10 @@ impl<'s, 'e> Search<'s, 'e> {
             let reaches = (func, launch, &mut *self.elements, self.accesses);
             if !may_be && !is_left_out(reaches, access, element, &mut { most_boxes }) {
                 let further = wide.position(&point);
+                let reaching = (func, launch, &mut *self.elements, self.accesses);
+                if needs_reads && !reads_more((wide, accesses), reaching, further, most_boxes) {
+                    break;
+                }
                 let is_asked = !is_load
                     || is_lane
                     || match brought((func, launch, wide, accesses), further, &self.shared, &mut {
@@ -508,11 +519,7 @@ fn brought(
     shared: &[u32],
     fuel: &mut u32,
 ) -> Brings {
-    let there = (0..).zip(program).map(|(axis, at)| {
-        let position = elements.variable_term(Variable::Program(axis), Interval::new(at, at));
-        elements.terms.equal(&position, &Linear::constant(at))
-    });
-    let there: Vec<Cond> = there.collect();
+    let there = at_program(elements, program);
     let writes = accesses.iter().filter(|other| other.writes(func));
     let brought = writes.map(|write| {
         let Some(buffer) = buffer(func, launch, write.param) else { return Brings::More };
@@ -532,6 +539,43 @@ fn brought(
         if is_shared { Brings::Shared } else { Brings::More }
     });
     brought.max().unwrap_or(Brings::Nothing)
+}
+
+/// Whether `program`, which is beyond the grid, would read an element of an input that none within it reads.
+fn reads_more(
+    (wide, accesses): (&mut Elements<'_>, &[Access]),
+    (func, launch, elements, within): Reaching<'_, '_>,
+    program: [i128; 3],
+    fuel: u32,
+) -> bool {
+    let there: Vec<Cond> = at_program(wide, program);
+    let loads = accesses.iter().filter(|other| func.insts[other.inst].opcode == Opcode::Load);
+    let mut reads = loads.filter_map(|load| {
+        let buffer = buffer(func, launch, load.param).filter(|it| !it.contents.is_new())?;
+        let mut conds = load.happens();
+        conds.extend(&there);
+        conds.push(wide.terms.at_most(&Linear::default(), &load.offset));
+        conds.push(wide.terms.less(&load.offset, &Linear::constant(buffer.elements)));
+        match wide.search(&conds, &mut { fuel }) {
+            Outcome::Found(point) => {
+                Some((load, Domain::at(&wide.terms, &point).value(&load.offset)?))
+            }
+            _ => None,
+        }
+    });
+    reads.any(|(load, element)| {
+        let reaching = (func, launch, &mut *elements, within);
+        !may_reach(reaching, load, element, &mut { fuel })
+    })
+}
+
+/// That the program is this one.
+fn at_program(elements: &mut Elements<'_>, program: [i128; 3]) -> Vec<Cond> {
+    let there = (0..).zip(program).map(|(axis, at)| {
+        let position = elements.variable_term(Variable::Program(axis), Interval::new(at, at));
+        elements.terms.equal(&position, &Linear::constant(at))
+    });
+    there.collect()
 }
 
 /// Whether an access may be to an element where `conds` hold.

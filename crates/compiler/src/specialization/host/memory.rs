@@ -242,11 +242,37 @@ fn may_write_input(name: &str, args: &Args<'_>) -> bool {
 }
 
 /// Modules of which no function writes to the tensors that it is given.
-const READING: &[&str] =
-    &["copy", "einops", "json", "logging", "math", "pickle", "pytest", "statistics"];
+const READING: &[&str] = &[
+    "collections",
+    "copy",
+    "dataclasses",
+    "einops",
+    "inspect",
+    "itertools",
+    "json",
+    "logging",
+    "math",
+    "matplotlib",
+    "pandas",
+    "pickle",
+    "pprint",
+    "pytest",
+    "rich",
+    "statistics",
+    "tabulate",
+    "time",
+    "tqdm",
+    "types",
+    "typing",
+    "typing_extensions",
+    "warnings",
+];
 
 /// Modules of PyTorch of which functions only write to what they are told to by `out`.
-const READING_OF_TORCH: &[&str] = &["autograd", "fft", "linalg", "sparse", "special", "testing"];
+const READING_OF_TORCH: &[&str] = &[
+    "amp", "autograd", "cuda", "fft", "linalg", "nested", "profiler", "random", "sparse",
+    "special", "testing",
+];
 
 /// Modules of NumPy of which that holds.
 const READING_OF_NUMPY: &[&str] = &["fft", "linalg", "testing"];

@@ -282,7 +282,60 @@ fn einsum(args: &Args<'_>) -> Option<Value> {
         }
     }
     let shape = result.chars().map(|letter| sizes.get(&letter).copied());
-    Some(ordered_anyhow(same_of(&operands), &shape.collect::<Option<Vec<_>>>()?))
+    let shape = shape.collect::<Option<Vec<_>>>()?;
+    let dtype = same_of(&operands);
+    let strides = match inputs[..] {
+        [left, right] => strides_of_product((left, right), &result, &sizes),
+        _ => None,
+    };
+    Some(match strides {
+        Some(strides) => {
+            let (shape, strides) = (Some(self::sizes(&shape)), Some(strides));
+            Value::Tensor(views::dense(Tensor { dtype, shape, strides, ..Tensor::default() }))
+        }
+        None => ordered_anyhow(dtype, &shape),
+    })
+}
+
+/// The strides of what `torch.einsum` makes of two tensors by a matrix product: in memory there come first the
+/// dimensions that both have, then those of the left one alone, then those of the right one. `None` where it
+/// makes it in another way.
+/// Source: `sumproduct_pair` in PyTorch's `aten/src/ATen/native/Linear.cpp`, and the strides of some 2000 products
+/// that PyTorch 2.10 made.
+fn strides_of_product(
+    (left, right): (&str, &str),
+    result: &str,
+    sizes: &FxHashMap<char, i128>,
+) -> Option<Vec<Value>> {
+    let is_long = |letter: &char| sizes.get(letter).is_some_and(|size| *size > 1);
+    let is_summed =
+        |letter: char| right.contains(letter) && !result.contains(letter) && is_long(&letter);
+    if !left.chars().any(is_summed) {
+        return None;
+    }
+    // It may take the right one first where the result begins with what only that has, and nothing is summed
+    // of one of them alone.
+    let is_of_one = |letter: &char| left.contains(*letter) != right.contains(*letter);
+    let begins_right = result.chars().find(is_of_one).is_some_and(|first| right.contains(first));
+    let mut all = left.chars().chain(right.chars());
+    let sums_alone = all.any(|letter| is_of_one(&letter) && !result.contains(letter));
+    if begins_right && !sums_alone {
+        return None;
+    }
+    let place = |letter: &char| match (left.contains(*letter), right.contains(*letter)) {
+        (true, true) => 0,
+        (true, false) => 1,
+        _ => 2,
+    };
+    let mut in_memory: Vec<char> = result.chars().collect();
+    in_memory.sort_by_key(place);
+    let mut strides: FxHashMap<char, i128> = FxHashMap::default();
+    let mut stride = 1;
+    for letter in in_memory.iter().rev() {
+        strides.insert(*letter, stride);
+        stride *= sizes.get(letter)?;
+    }
+    result.chars().map(|letter| Some(Value::Int(Some(*strides.get(&letter)?)))).collect()
 }
 
 /// The dimensions of a result that an equation does not write: those that are there once.
