@@ -16,7 +16,7 @@ use super::exchange::{self, Level};
 use super::{GpuTarget, LANES, LowerError, beside, product, propagate};
 use crate::analysis::axis::AxisInfos;
 use crate::ir::{Attrs, Function, Inst, InstData, Opcode, Region, Value};
-use crate::layout::LinearLayout;
+use crate::layout::{Conversion, Dim, LinearLayout, plan_conversion};
 
 /// Sweeps after which homes of nested loops have settled.
 const SWEEPS: usize = 3;
@@ -47,6 +47,7 @@ pub fn assign(func: &Function, anchors: Anchors, target: GpuTarget) -> Result<La
         assigner.forward(func.body)?;
         assigner.enter = true;
     }
+    assigner.keep_small_writes();
     assigner.backward(func.body)?;
     assigner.settle = true;
     for _ in 0..SWEEPS {
@@ -134,6 +135,43 @@ impl Assigner<'_> {
             self.anywhere.contains(&inst) && !work.is_some_and(repeats)
         });
         Ok(asked.or_else(|| own.or(work).cloned()))
+    }
+
+    /// Has writes of fewer elements than threads work where what they write lives, such as what a reduction leaves of
+    /// each row, if that spares an exchange between warps and costs no part of a sector. On an H200, the largest scores
+    /// of blocks of keys take 0.94 to 0.96 times as long so, causal attention 0.96; scales of groups, of which four lie
+    /// next to each other in a warp, would take 1.02.
+    fn keep_small_writes(&mut self) {
+        for inst in self.func.walk() {
+            if let Some(home) = self.home_of_small_write(inst) {
+                self.layouts.work[inst] = Some(home);
+            }
+        }
+    }
+
+    /// The layout in which `inst` would write few elements without an exchange.
+    fn home_of_small_write(&self, inst: Inst) -> Option<LinearLayout> {
+        /// Elements of a thread of which each is written by itself.
+        const FEW: usize = 2;
+        /// The bytes that the memory writes as a whole.
+        const SECTOR: usize = 32;
+        let data = &self.func.insts[inst];
+        let work = self.layouts.work[inst].as_ref().filter(|_| data.opcode == Opcode::Store)?;
+        let value = data.operand(1);
+        let home = self.layouts.home[value].as_ref()?;
+        let mut places = [Some(data.operand(0)), data.operand_opt(2)].into_iter().flatten();
+        let may_move = places.all(|place| self.layouts.home[place].is_none());
+        let ty = self.func.ty(value);
+        let (count, bits) = (ty.numel(), ty.elem()?.bits().max(8) as usize);
+        let threads = self.func.options.num_warps as usize * LANES;
+        let is_small = count <= threads && home.elements_per_thread() <= FEW;
+        let lanes = home.bases(Dim::Lane);
+        let run = (0..count.ilog2()).take_while(|&bit| lanes.contains(&(1 << bit))).count();
+        let bytes = bits / 8;
+        let spares_sectors = bytes << run >= SECTOR || bytes * count <= SECTOR;
+        let exchanges =
+            || matches!(plan_conversion(home, work, bits), Ok(Conversion::SharedMemory(_)));
+        (may_move && is_small && spares_sectors && exchanges()).then(|| home.clone())
     }
 
     /// Whether a load in `layout` takes many addresses of each thread: elements that lie

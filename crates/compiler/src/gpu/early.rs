@@ -1,8 +1,8 @@
 //! The loads of a loop that software pipelining can issue early.
 //!
-//! Two kinds: loads whose tile is put into a buffer that products read, and loads whose tile
-//! products follow from by way of registers, as the packed weights and the scales of a quantized
-//! product. The latter get a buffer of their own, in which each thread finds again what it copied.
+//! Two kinds: loads whose tile is put into a buffer that products read, and loads whose tile is used
+//! from registers, as the packed weights and the scales of a quantized product, or few bytes of a loop
+//! without products. The latter get a buffer of their own, in which each thread finds again what it copied.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 

@@ -5,7 +5,8 @@
 //! `select` of a constant, splats of constants and shape operations that keep the shape go away;
 //! so does what follows from the [`Ranges`] of numbers, such as a mask that a whole block passes.
 //! Loads and stores lose masks that are true everywhere.
-//! Numbers that are only widened and rounded again stay as they are, or are widened less.
+//! Numbers that are only widened and rounded again stay as they are, or are widened less; what changes their sign
+//! does so once they are wide.
 //! What a loop carries unchanged is used from before it. Branches on constants and loops that run
 //! once or never leave what runs: a loop of one iteration has nothing to overlap with, so that
 //! buffers for several would be lost.
@@ -17,6 +18,7 @@ use rustc_hash::FxHashMap;
 use super::ranges::{Range, Ranges, signed};
 use crate::ir::{
     Attrs, Constant, Function, Inst, IntCompare, IntPredicate, Opcode, Region, Scalar, Type, Value,
+    ValueData, ValueDef,
 };
 
 /// Operands of a `for` before what it carries: its bounds and its step.
@@ -61,6 +63,7 @@ fn simplify_all(func: &mut Function, insts: Vec<Inst>, known: &mut Known, kept: 
         }
         drop_full_mask(func, inst);
         widen_less(func, inst);
+        kept.extend(sign_behind_widening(func, inst));
         known.ranges.visit(func, inst);
         match simplify(func, inst, &known.ranges) {
             Simpler::Value(value) => {
@@ -121,6 +124,27 @@ fn widen_less(func: &mut Function, inst: Inst) {
         (data.opcode, data.attrs) = (Opcode::FExt, attrs);
         data.operands[0] = Some(source);
     }
+}
+
+/// Has a float that is widened behind a change of its sign be widened in front of it, where it may be widened
+/// anyway; instructions on wide floats change signs of what they read. Returns what widens.
+fn sign_behind_widening(func: &mut Function, inst: Inst) -> Option<Inst> {
+    let data = &func.insts[inst];
+    let sign = func.def(data.operand_opt(0)?).filter(|_| data.opcode == Opcode::FExt)?;
+    let changes_sign = matches!(sign.opcode, Opcode::FAbs | Opcode::FNeg);
+    let (opcode, source) = (sign.opcode, sign.operand_opt(0).filter(|_| changes_sign)?);
+    let ty = func.ty(data.result()).clone();
+    let mut widening = data.clone();
+    widening.operands[0] = Some(source);
+    widening.results.clear();
+    let attrs = sign.attrs.clone();
+    let widening = func.insts.push(widening);
+    let wide = func.values.push(ValueData { ty, def: ValueDef::Result(widening, 0), name: None });
+    func.insts[widening].results.push(wide);
+    let data = &mut func.insts[inst];
+    (data.opcode, data.attrs) = (opcode, attrs);
+    data.operands[0] = Some(wide);
+    Some(widening)
 }
 
 /// Takes away the values that a `for` carries from iteration to iteration as they are, or as they
