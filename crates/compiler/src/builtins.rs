@@ -55,6 +55,8 @@ pub(crate) const PROFILER: &str = "triton.profiler.language";
 pub(crate) const CORE: &str = "triton.language.core";
 /// Dotted path of the language's math module.
 pub(crate) const MATH: &str = "triton.language.math";
+/// Dotted path of the module of what depends on the device: back ends bring modules of their own.
+pub(crate) const EXTRA: &str = "triton.language.extra";
 /// Dotted path of the device library's module.
 pub(crate) const LIBDEVICE: &str = "triton.language.extra.libdevice";
 /// Dotted path of the CUDA extension module.
@@ -573,12 +575,10 @@ pub fn submodules(module: &str) -> &'static [(&'static str, &'static str)] {
             ("core", CORE),
             ("standard", "triton.language.standard"),
             ("random", "triton.language.random"),
-            ("extra", "triton.language.extra"),
+            ("extra", EXTRA),
             ("target_info", TARGET_INFO),
         ],
-        "triton.language.extra" => {
-            &[("libdevice", LIBDEVICE), ("cuda", CUDA), ("hip", "triton.language.extra.hip")]
-        }
+        EXTRA => &[("libdevice", LIBDEVICE), ("cuda", CUDA), ("hip", "triton.language.extra.hip")],
         CUDA | "triton.language.extra.hip" => &[("libdevice", LIBDEVICE)],
         IMPORTLIB => &[("util", IMPORTLIB_UTIL)],
         _ => &[],
@@ -605,7 +605,7 @@ pub fn module_doc(module: &str) -> Option<(&'static str, &'static str)> {
         TARGET_INFO => ("What the kernel is compiled for.", ABOUT_LANGUAGE),
         CUDA => ("What only NVIDIA's devices have.", ABOUT_LANGUAGE),
         "triton.language.extra.hip" => ("What only AMD's devices have.", ABOUT_LANGUAGE),
-        "triton.language.extra" => ("What depends on the device.", ABOUT_LANGUAGE),
+        EXTRA => ("What depends on the device.", ABOUT_LANGUAGE),
         _ => return None,
     })
 }
@@ -621,7 +621,7 @@ pub(crate) fn is_known_module(module: &str) -> bool {
             | TARGET_INFO
             | TRITON
             | PYTHON_MATH
-            | "triton.language.extra"
+            | EXTRA
             | "triton.language.extra.hip"
     )
 }

@@ -226,8 +226,9 @@ fn nearly_a_member(path: &str, name: &str) -> Option<&'static str> {
     if !is_of_triton || name.starts_with('_') || is_listed(path, name) {
         return None;
     }
-    // What the language has is defined in its modules.
-    let defined = if path == builtins::TRITON { &[][..] } else { &[builtins::LANGUAGE] };
+    // What the language has is defined in its modules; `extra` has what back ends bring.
+    let defines = path != builtins::TRITON && !path.starts_with(builtins::EXTRA);
+    let defined = if defines { &[builtins::LANGUAGE][..] } else { &[] };
     let members = [path].into_iter().chain(defined.iter().copied()).flat_map(builtins::members);
     let modules = builtins::submodules(path).iter().map(|(module, _)| *module);
     misspelled(name, members.map(|member| member.name).chain(modules))

@@ -186,6 +186,7 @@ impl Host<'_> {
         }
         match contents {
             Some(contents) => self.note_filled(id, contents),
+            None if tensor.allocation() == Some(id) => self.note_updated(id),
             None => self.note_part_written(id, &Value::Tensor(tensor.clone())),
         }
         Value::Tensor(updated)

@@ -115,6 +115,20 @@ impl Host<'_> {
         args.for_each(|(_, value)| value.note_writes(&|id| allocations.contains(&id)));
     }
 
+    /// Notes that each element of an allocation was computed from what it held: what launches left as it was
+    /// allocated has come to nothing by that.
+    pub(super) fn note_updated(&mut self, id: u32) {
+        self.written.insert(id);
+        self.past.forget(&[id]);
+        self.filled.remove(&id);
+        self.change_launched(id, &|tensor| {
+            let is_new = |storage: &Storage| storage.contents.is_new();
+            if !tensor.storage.as_deref().is_some_and(is_new) {
+                tensor.note_write();
+            }
+        });
+    }
+
     /// Notes that a part of a tensor is at hand that does not begin where the tensor does: what is
     /// written through it is not seen to be in the same memory.
     pub(super) fn note_part(&mut self, whole: &Value, part: &Value) {
