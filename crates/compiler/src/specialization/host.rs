@@ -173,6 +173,8 @@ pub(super) struct Host<'a> {
     parsers: FxHashMap<usize, Vec<parsed::Argument>>,
     /// The classes of objects that are instances of the project's own.
     classes: FxHashMap<usize, ItemRef>,
+    /// The expression that is evaluated next where only what it holds is read.
+    only_read: Option<ExprId>,
     /// Whether decorators of classes give these as they are.
     kept_classes: FxHashMap<(ItemRef, ExprId), bool>,
     /// Objects that may have attributes of any name.
@@ -289,6 +291,7 @@ impl<'a> Host<'a> {
             binding: Vec::new(),
             parsers: FxHashMap::default(),
             classes: FxHashMap::default(),
+            only_read: None,
             kept_classes: FxHashMap::default(),
             open_objects: FxHashSet::default(),
             cut_short: false,

@@ -48,7 +48,7 @@ impl Host<'_> {
             },
             Expr::Binary { op, lhs, rhs } => {
                 let [lhs, rhs] = [lhs, rhs].map(|operand| {
-                    let value = self.expr(frame, *operand);
+                    let value = self.operand(frame, *operand);
                     self.as_operand(value)
                 });
                 if let Some(made) = self.special_binary(*op, &lhs, &rhs) {
@@ -105,6 +105,7 @@ impl Host<'_> {
                 }
             }
             Expr::Subscript { value, index } => {
+                let only_reads = self.only_read.take() == Some(id);
                 let (owner, value) = (*value, self.expr(frame, *value));
                 let part = match &value {
                     Value::Dict(dict) if dict.missing.is_some() => {
@@ -112,7 +113,9 @@ impl Host<'_> {
                     }
                     value => self.subscript(frame, value, *index),
                 };
-                self.note_part(&value, &part);
+                if !only_reads {
+                    self.note_part(&value, &part);
+                }
                 self.note_raised(frame, id, &part, &[&value]);
                 part
             }
@@ -163,6 +166,16 @@ impl Host<'_> {
         }
     }
 
+    /// The value of an operand, of which nothing is kept but what is computed from it.
+    pub(super) fn operand(&mut self, frame: &mut Frame, id: ExprId) -> Value {
+        if matches!(frame.code.body().exprs[id], Expr::Subscript { .. }) {
+            self.only_read = Some(id);
+        }
+        let value = self.expr(frame, id);
+        self.only_read = None;
+        value
+    }
+
     /// `first op right op right…`.
     fn comparison(
         &mut self,
@@ -171,7 +184,7 @@ impl Host<'_> {
         first: ExprId,
         rest: &[(CompareOp, ExprId)],
     ) -> Value {
-        let mut left = self.expr(frame, first);
+        let mut left = self.operand(frame, first);
         let mut all = Some(true);
         for (op, right) in rest {
             let right = self.compared(frame, *op, *right);

@@ -173,7 +173,7 @@ impl Host<'_> {
             Stmt::AugAssign { target, op, value } => {
                 let old = self.expr(frame, *target);
                 self.arrays_written |= matches!(old, Value::Array(_));
-                let value = self.expr(frame, *value);
+                let value = self.operand(frame, *value);
                 let result = match self.special_update(*op, &old, &value) {
                     Some(made) => made,
                     None => operators::binary(*op, &old, &value),
