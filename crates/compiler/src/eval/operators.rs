@@ -58,7 +58,10 @@ impl Evaluator<'_> {
         right: &Value,
         at: FileRange,
     ) -> Option<Value> {
-        let name = method_name(op)?;
+        if matches!(op, BinaryOp::Pow | BinaryOp::MatMul) {
+            return None;
+        }
+        let name = op.method();
         let constant = |value: &Value| matches!(value, Value::Const(_));
         if !self.is_3_9() && (constant(left) || constant(right)) {
             return None;
@@ -231,22 +234,4 @@ pub(super) fn may_be_const(value: &Value) -> bool {
         Value::Tensor(tensor) => tensor.is_open(),
         _ => true,
     }
-}
-
-/// The name between the underscores of the method that defines an operator.
-fn method_name(op: BinaryOp) -> Option<&'static str> {
-    Some(match op {
-        BinaryOp::Add => "add",
-        BinaryOp::Sub => "sub",
-        BinaryOp::Mul => "mul",
-        BinaryOp::Div => "truediv",
-        BinaryOp::FloorDiv => "floordiv",
-        BinaryOp::Mod => "mod",
-        BinaryOp::And => "and",
-        BinaryOp::Or => "or",
-        BinaryOp::Xor => "xor",
-        BinaryOp::Shl => "lshift",
-        BinaryOp::Shr => "rshift",
-        _ => return None,
-    })
 }

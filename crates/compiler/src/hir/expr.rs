@@ -318,6 +318,27 @@ pub enum BinaryOp {
     Xor,
 }
 
+impl BinaryOp {
+    /// The name between the underscores of the method of a class that defines it: `add` of `__add__`.
+    pub fn method(self) -> &'static str {
+        match self {
+            BinaryOp::Add => "add",
+            BinaryOp::Sub => "sub",
+            BinaryOp::Mul => "mul",
+            BinaryOp::Div => "truediv",
+            BinaryOp::FloorDiv => "floordiv",
+            BinaryOp::Mod => "mod",
+            BinaryOp::Pow => "pow",
+            BinaryOp::MatMul => "matmul",
+            BinaryOp::Shl => "lshift",
+            BinaryOp::Shr => "rshift",
+            BinaryOp::And => "and",
+            BinaryOp::Or => "or",
+            BinaryOp::Xor => "xor",
+        }
+    }
+}
+
 /// Unary operators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the names are Python's")]

@@ -412,10 +412,11 @@ impl Host<'_> {
             for condition in conditions {
                 let condition = self.expr(&mut inner, *condition);
                 let holds = self.holds(&condition);
-                keep = keep.and_then(|_| holds).filter(|truth| *truth || keep.is_some());
-                if keep == Some(false) {
+                if holds == Some(false) {
+                    keep = holds;
                     break;
                 }
+                keep = keep.and(holds);
             }
             // A condition that is not known keeps the element.
             match keep {

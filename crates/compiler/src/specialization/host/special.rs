@@ -120,7 +120,7 @@ impl Host<'_> {
         left: &Value,
         right: &Value,
     ) -> Option<Value> {
-        let name = operator_name(op);
+        let name = op.method();
         let of_left = self.special(left, &format!("__{name}__"), std::slice::from_ref(right));
         of_left.or_else(|| self.special(right, &format!("__r{name}__"), std::slice::from_ref(left)))
     }
@@ -132,7 +132,7 @@ impl Host<'_> {
         left: &Value,
         right: &Value,
     ) -> Option<Value> {
-        let in_place = format!("__i{}__", operator_name(op));
+        let in_place = format!("__i{}__", op.method());
         let made = self.special(left, &in_place, std::slice::from_ref(right));
         made.or_else(|| self.special_binary(op, left, right))
     }
@@ -263,25 +263,6 @@ impl Host<'_> {
             }
             _ => Value::Unknown,
         }
-    }
-}
-
-/// What the special methods of an operator are called.
-fn operator_name(op: BinaryOp) -> &'static str {
-    match op {
-        BinaryOp::Add => "add",
-        BinaryOp::Sub => "sub",
-        BinaryOp::Mul => "mul",
-        BinaryOp::Div => "truediv",
-        BinaryOp::FloorDiv => "floordiv",
-        BinaryOp::Mod => "mod",
-        BinaryOp::Pow => "pow",
-        BinaryOp::MatMul => "matmul",
-        BinaryOp::Shl => "lshift",
-        BinaryOp::Shr => "rshift",
-        BinaryOp::And => "and",
-        BinaryOp::Or => "or",
-        BinaryOp::Xor => "xor",
     }
 }
 
