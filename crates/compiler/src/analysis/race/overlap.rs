@@ -38,7 +38,7 @@ pub(super) fn shift(
 
 /// Whether a part of an offset is a lane, or the same for all lanes and nothing that keeps tiles within
 /// bounds.
-fn moves_lanes_alike(elements: &Elements<'_>, atom: Atom) -> bool {
+pub(super) fn moves_lanes_alike(elements: &Elements<'_>, atom: Atom) -> bool {
     if matches!(elements.terms.atom(atom), AtomKind::Var(_)) {
         return true;
     }
