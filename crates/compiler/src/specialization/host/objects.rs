@@ -70,9 +70,13 @@ impl Host<'_> {
     /// The object whose attributes `object.__dict__` are.
     pub(super) fn owner_of_dict(&mut self, frame: &mut Frame, dict: ExprId) -> Option<usize> {
         let code = frame.code.clone();
-        let Expr::Attribute { value, attr } = &code.body().exprs[dict] else { return None };
-        match (&**attr, self.expr(frame, *value)) {
-            ("__dict__", Value::Object(object)) => Some(object),
+        match &code.body().exprs[dict] {
+            Expr::Attribute { value, attr } if &**attr == "__dict__" => {
+                match self.expr(frame, *value) {
+                    Value::Object(object) => Some(object),
+                    _ => None,
+                }
+            }
             _ => None,
         }
     }

@@ -155,6 +155,14 @@ impl Host<'_> {
             CompareOp::Is | CompareOp::IsNot => return None,
         };
         let found = self.special(object, name, std::slice::from_ref(with));
+        // What is not said to be different is so where it is not equal.
+        let found = match (op, found) {
+            (CompareOp::Ne, None) => {
+                let equal = self.special_comparison(CompareOp::Eq, left, right)?;
+                return Some(Value::Bool(self.holds(&equal).map(|holds| !holds)));
+            }
+            (_, found) => found,
+        };
         let found = found.or_else(|| {
             let items = Value::Dict(self.items_of(object).filter(|_| name == "__contains__")?);
             Some(Value::Bool(operators::compare(CompareOp::In, with, &items)))
@@ -220,7 +228,9 @@ impl Host<'_> {
     pub(super) fn lacks(&mut self, object: usize, name: &str) -> bool {
         let Some(class) = self.classes.get(&object).copied() else { return false };
         let lineage = self.lineage(class);
-        let is_known = !self.cut_short && !self.open_objects.contains(&object) && self.fuel > 0;
+        // Where no program runs, it is not followed what classes are given.
+        let is_followed = self.entry.is_some() && self.fuel > 0 && !self.cut_short;
+        let is_known = is_followed && !self.open_objects.contains(&object);
         let is_of_torch =
             || torch::instance_members(MODULE).is_none_or(|members| members.contains(name));
         is_known
