@@ -185,7 +185,7 @@ impl Host<'_> {
             return Some(!items.is_empty());
         }
         let lineage = self.lineage(*self.classes.get(object)?);
-        let is_plain = self.derives_plainly(&lineage) && !self.holds_items(value);
+        let is_plain = self.derives_plainly(&lineage) && !self.derives_from_python(&lineage);
         (is_plain && self.torch_base(lineage[0]).is_none()).then_some(true)
     }
 
@@ -236,8 +236,20 @@ impl Host<'_> {
         is_known
             && !self.has_own(object, name)
             && self.derives_plainly(&lineage)
+            && !self.derives_from_python(&lineage)
             && !lineage.iter().any(|at| self.has_member(*at, name))
             && !(self.is_torch_object(object) && is_of_torch())
+    }
+
+    /// Whether one of these classes derives from one of Python's own other than `object`, as from `list`.
+    fn derives_from_python(&self, lineage: &[ItemRef]) -> bool {
+        lineage.iter().any(|at| {
+            let Some(class) = project::class(self.sources, *at) else { return true };
+            let mut bases = class.bases.iter().zip(self.bases(*at));
+            bases.any(|(base, found)| {
+                found == Resolution::Undefined && !class.body.exprs[*base].is_name("object")
+            })
+        })
     }
 
     /// Whether a class itself has a member.
