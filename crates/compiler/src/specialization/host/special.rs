@@ -233,12 +233,11 @@ impl Host<'_> {
         let is_known = is_followed && !self.open_objects.contains(&object);
         let is_of_torch =
             || torch::instance_members(MODULE).is_none_or(|members| members.contains(name));
-        is_known
-            && !self.has_own(object, name)
-            && self.derives_plainly(&lineage)
-            && !self.derives_from_python(&lineage)
-            && !lineage.iter().any(|at| self.has_member(*at, name))
-            && !(self.is_torch_object(object) && is_of_torch())
+        let may_have = self.has_own(object, name)
+            || self.derives_from_python(&lineage)
+            || lineage.iter().any(|at| self.has_member(*at, name))
+            || self.is_torch_object(object) && is_of_torch();
+        is_known && self.derives_plainly(&lineage) && !may_have
     }
 
     /// Whether one of these classes derives from one of Python's own other than `object`, as from `list`.
