@@ -11,6 +11,7 @@ pub mod diagnostic;
 pub mod eval;
 pub mod gpu;
 pub mod hir;
+pub mod host;
 pub mod ir;
 pub mod layout;
 pub mod passes;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::builtins::TritonVersion;
 use crate::diagnostic::Code;
 use crate::hir::Name;
+use crate::host::torch_name;
 use crate::ir::LaunchOptions;
 use crate::project::ItemRef;
 
@@ -16,20 +17,18 @@ mod alternatives;
 mod argument;
 mod bind;
 mod config;
-pub(crate) mod contents;
 mod discover;
 mod facts;
 mod flags;
 mod guess;
 mod heuristics;
-mod host;
 mod known;
 mod launches;
 mod preview;
 mod spelled;
 mod stated;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod trials;
 mod tuned;
 mod tuning;
@@ -39,15 +38,10 @@ mod written;
 pub(crate) use alternatives::alternatives;
 pub use argument::{Annotated, annotated};
 pub use config::{Config, Configured};
-pub use contents::Contents;
-pub(crate) use contents::repeats;
 pub use discover::{Discovery, bind, discover};
 pub use facts::Facts;
 pub use flags::{Flags, parse_value};
 pub use heuristics::{Passed, heuristics};
-pub use host::misuse::{Misfit, Misuse};
-pub use host::{Compared, Exception, Failure, MadeMemory, Making};
-pub(crate) use host::{named_dtype, torch_name};
 pub use known::{
     ArgFault, Caller, GridFault, Happened, KnownArg, KnownBuffer, KnownLaunch, LaunchSite, Past,
     PastLaunch, PastStep,

@@ -18,8 +18,9 @@ use super::written::leading_to;
 use super::{AtLaunch, Spot};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::eval::Lowering;
+use crate::host::Contents;
 use crate::ir::{Elem, Function, Inst, Loc, Opcode, Scalar, Value};
-use crate::specialization::{Contents, KnownArg, KnownBuffer, KnownLaunch, Specialization};
+use crate::specialization::{KnownArg, KnownBuffer, KnownLaunch, Specialization};
 
 mod past;
 

@@ -3,9 +3,10 @@
 use super::misuse::{instead, misuse_text};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::Launch;
+use crate::host::{Compared, Exception, Failure};
 use crate::project::{Resolution, Scope, Sources, launch_scope, resolve_expr};
 use crate::source::{FileId, FileRange};
-use crate::specialization::{ArgFault, Compared, Discovery, Exception, Failure, LaunchSite};
+use crate::specialization::{ArgFault, Discovery, LaunchSite};
 
 /// Findings about exceptions that the host code of `file` certainly raises.
 pub fn check_host(

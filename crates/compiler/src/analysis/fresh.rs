@@ -13,9 +13,10 @@ use super::solve::Outcome;
 use super::terms::{Cond, Domain, Linear};
 use super::unfollowed::Unfollowed;
 use crate::diagnostic::{Code, Diagnostic};
+use crate::host::Contents;
 use crate::ir::{self, AtomicOp, Attrs, Function, Inst, IntPredicate, Opcode};
 use crate::specialization::{
-    ArgSpec, ConstArg, Contents, KnownArg, KnownBuffer, KnownLaunch, Specialization,
+    ArgSpec, ConstArg, KnownArg, KnownBuffer, KnownLaunch, Specialization,
 };
 
 /// Boxes that may be looked at for one access, or one element.

@@ -1,6 +1,6 @@
 //! What tensors and tuples of host code are asked for that they do not have.
 
-use crate::specialization::{Misfit, Misuse};
+use crate::host::{Misfit, Misuse};
 
 /// What a tensor or a tuple is asked for that it does not have.
 pub(super) fn misuse_text(misuse: &Misuse) -> String {

@@ -3,10 +3,11 @@
 use super::misuse::{instead, misuse_text};
 use super::{AtLaunch, Spot};
 use crate::diagnostic::{Code, Diagnostic};
+use crate::host::Misuse;
 use crate::ir::no_power_of_two;
 use crate::project::{ItemRef, Sources, kernel};
 use crate::source::FileRange;
-use crate::specialization::{ArgFault, KnownLaunch, Misuse, Specialization};
+use crate::specialization::{ArgFault, KnownLaunch, Specialization};
 
 /// Findings about what the launches under `spec` pass to the kernel at `at`.
 pub(super) fn check(

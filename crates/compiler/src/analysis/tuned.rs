@@ -10,8 +10,9 @@ use super::report;
 use super::solve::Outcome;
 use super::terms::Domain;
 use crate::diagnostic::{Code, Diagnostic};
+use crate::host::Contents;
 use crate::ir::{AtomicOp, Attrs, Function, Opcode, Value};
-use crate::specialization::{Contents, KnownLaunch, Specialization};
+use crate::specialization::{KnownLaunch, Specialization};
 
 /// Boxes that may be looked at for one access.
 const FUEL: u32 = 1_000;

@@ -12,8 +12,9 @@ use super::terms::{Atom, AtomKind, Cond, CondKind, Domain, Interval, Linear, Var
 use super::unfollowed::Unfollowed;
 use super::{Finding, Spot, report};
 use crate::diagnostic::{Code, Diagnostic};
+use crate::host::Contents;
 use crate::ir::{Function, Inst, InstData, Opcode, Value};
-use crate::specialization::{Contents, KnownArg, KnownBuffer, KnownLaunch};
+use crate::specialization::{KnownArg, KnownBuffer, KnownLaunch};
 
 /// Of the boxes that all searches about a launch may look at, the part for one access that writes.
 const OF_WRITE: u32 = 6;

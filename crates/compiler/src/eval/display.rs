@@ -6,7 +6,7 @@ use super::dtype::Elem;
 use super::value::{
     Const, Descriptor, Held, Member, Object, RangeValue, Shape, Tensor, Tuple, Value,
 };
-use crate::specialization::torch_name;
+use crate::host::torch_name;
 
 /// A type as hover shows it: `fp32`, `tile<BLOCK x fp32>`, `pointer<fp16>`.
 pub fn type_text(value: &Value) -> String {

@@ -11,9 +11,9 @@ use crate::builtins::{
 };
 use crate::diagnostic::{Code, Diagnostic, TextEdit, suggest};
 use crate::hir::{Body, Expr, ExprId, ItemKind, Name, PYTHON_NAMES, statements};
+use crate::host::named_dtype;
 use crate::project::{self, Decorator, ItemRef, Resolution, Scope};
 use crate::source::{FileId, FileRange, TextRange};
-use crate::specialization::named_dtype;
 
 /// Steps from a name to a call of PyTorch that its value is made of.
 const MAX_STEPS: u32 = 8;

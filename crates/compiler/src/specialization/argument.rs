@@ -7,12 +7,12 @@ use rustc_hash::FxHashMap;
 
 use super::bind::{Binder, Bound};
 use super::guess;
-use super::host::value::{Tensor, Value};
-use super::host::{Host, SPELLINGS, is_complex, language_dtype};
 use super::launches::ShownLaunches;
 use super::usage::{Compared, usage};
 use super::{ArgSpec, ConstArg, TupleArg, TupleNames};
 use crate::hir::{Expr, ExprId, Literal, Name, Param};
+use crate::host::value::{Tensor, Value};
+use crate::host::{Host, SPELLINGS, is_complex, language_dtype};
 use crate::project::{
     ItemRef, Kernel, Resolution, Scope, Sources, function, item, resolve_expr, resolve_item,
 };

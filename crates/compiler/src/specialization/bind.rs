@@ -11,8 +11,6 @@ use super::discover::{MAX_SPECIALIZATIONS, bind};
 use super::flags::Flags;
 use super::guess::KernelFacts;
 use super::heuristics::computed;
-use super::host::value::{Tuner, Value};
-use super::host::{Earlier, Host, ObservedLaunch, Options, Step};
 use super::known::{
     ArgFault, Binding, Happened, KnownLaunch, Past, PastLaunch, PastStep, known_launch,
 };
@@ -21,6 +19,8 @@ use super::tuning::{Tuning, launched_tuning, tuning_by};
 use super::usage::{self, Usage, Use};
 use super::{ArgSpec, ConstArg, Origin, Specialization};
 use crate::hir::{Name, Param, ParamKind};
+use crate::host::value::{Tuner, Value};
+use crate::host::{Earlier, Host, ObservedLaunch, Options, Step};
 use crate::ir::LaunchOptions;
 use crate::project::{ItemRef, Kernel, Resolution, Sources, constexpr_params};
 use crate::source::FileRange;

@@ -8,17 +8,15 @@ use indexmap::map::Entry;
 
 use super::bind::Binder;
 use super::flags::Flags;
-use super::host::Failure;
 use super::launches::{HostCode, ShownLaunches};
 use super::{ArgSpec, KnownLaunch, Origin, Specialization};
+use crate::host::Failure;
+use crate::host::launch::MAX_LAUNCHES;
 use crate::project::{ItemRef, Sources, kernel_head};
 use crate::source::FileId;
 
 /// At most this many specializations of one kernel are listed.
 pub(crate) const MAX_SPECIALIZATIONS: usize = 64;
-
-/// At most this many launches of one specialization are kept.
-pub(super) const MAX_LAUNCHES: usize = 8;
 
 /// Everything that the kernel `at` is compiled for, best known first: flags, scenarios,
 /// launches, autotune configurations, the guess. Empty when `at` is no jit function.

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use super::host::Rebound;
 use super::launches::Runs;
 use super::usage::Use;
+use crate::host::Rebound;
 use crate::project::launchers::{Called, Mentions};
 use crate::project::ways::{Imports, Ways};
 use crate::project::{ItemRef, Resolution};
@@ -42,7 +42,7 @@ pub struct Facts {
     /// What each launch in a file launches.
     pub(super) launched: Table<FileId, Arc<[Resolution]>>,
     /// Its names that functions bind which are not their own.
-    pub(super) rebound: Table<FileId, Arc<Rebound>>,
+    pub(crate) rebound: Table<FileId, Arc<Rebound>>,
     /// What its pieces launch when they run.
     pub(super) runs: Table<FileId, Arc<Runs>>,
 }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::host::named_dtype;
 use super::{ArgSpec, ConstArg};
 use crate::builtins::TORCH;
 use crate::diagnostic::suggest_in_any_case;
 use crate::hir::{Expr, Function, Literal, Name, UnaryOp, lower_expression};
+use crate::host::named_dtype;
 
 /// What `--type`, `--set`, `--num-warps` and `--num-stages` give.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::host::Host;
-use super::host::value::{Tensor, Value};
 use super::{ConstArg, tuning};
 use crate::hir::Name;
+use crate::host::Host;
+use crate::host::value::{Tensor, Value};
 use crate::project::{ItemRef, Sources, kernel};
 
 /// An argument as heuristics see it.

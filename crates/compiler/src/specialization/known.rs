@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
-use super::contents::Contents;
-use super::host::misuse::Misuse;
-use super::host::value::{Callable, Storage, Tensor, Value};
-use super::host::{self, Host, Making, ObservedLaunch, REST, elements, is_complex};
 use super::{ArgSpec, Origin, Specialization};
 use crate::hir::{ArgKind, Expr, ExprId, Item, Launch, Literal, Module, Name, Param, ParamKind};
+use crate::host;
+use crate::host::torch::misuse::Misuse;
+use crate::host::value::contents::Contents;
+use crate::host::value::{Callable, Storage, Tensor, Value};
+use crate::host::{Host, Making, ObservedLaunch, REST, elements, is_complex};
 use crate::ir::{MAX_GRID, no_power_of_two};
 use crate::project::{
     Decorator, ItemRef, Kernel, Resolution, Scope, Sources, is_wrapped_by_call, item, launch_scope,
@@ -226,7 +227,7 @@ impl Caller {
 
 impl LaunchSite {
     /// The launch whose kernel is named at `at`.
-    pub(super) fn at(sources: &dyn Sources, at: FileRange) -> Option<LaunchSite> {
+    pub(crate) fn at(sources: &dyn Sources, at: FileRange) -> Option<LaunchSite> {
         let module = sources.module(at.file)?;
         let stands = |launch: &Launch| launch.map.exprs[launch.kernel] == at.range;
         let index = module.launches.iter().position(stands)?;

@@ -12,12 +12,12 @@ use std::sync::{Arc, OnceLock};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Origin;
-use super::contents::Contents;
 use super::facts::Table;
-use super::host::value::{Storage, Tensor, Value};
-use super::host::{FUEL, Failure, Host, ObservedLaunch, Options, may_lead};
 use super::known::Caller;
 use crate::hir::{Class, Expr, ExprId, Item, ItemKind, Launch, MainBlock, Module, Name};
+use crate::host::value::contents::Contents;
+use crate::host::value::{Storage, Tensor, Value};
+use crate::host::{FUEL, Failure, Host, ObservedLaunch, Options, may_lead};
 use crate::project::launchers::{
     Called, Mentions, called, calls_to_launchers, is_test, mentions, named_in, reached_by,
     runs_alone,

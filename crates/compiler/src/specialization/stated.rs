@@ -10,9 +10,10 @@
 //! more than its hint, rounded up to a power of two, and the limits of [`limit`].
 
 use super::flags::parse_type;
-use super::host::{Host, value::Value};
 use super::{ArgSpec, ConstArg};
 use crate::hir::{ArgKind, Body, Expr, ExprId, Name};
+use crate::host::Host;
+use crate::host::value::Value;
 use crate::project::Kernel;
 
 /// What decorators state of the parameters of a kernel.

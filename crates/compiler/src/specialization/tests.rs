@@ -29,11 +29,11 @@ fn check_with(text: &str, flags: &Flags, expected: Expect) {
     expected.assert_eq(&out);
 }
 
-pub(super) fn check(text: &str, expected: Expect) {
+pub(crate) fn check(text: &str, expected: Expect) {
     check_with(text, &Flags::default(), expected);
 }
 
-pub(super) const ADD: &str = "
+pub(crate) const ADD: &str = "
 import torch, triton
 import triton.language as tl
 @triton.jit

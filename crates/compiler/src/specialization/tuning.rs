@@ -8,12 +8,12 @@ use rustc_hash::FxHashSet;
 
 use super::ConstArg;
 use super::config::Config;
-use super::host::value::{Tuner, TunerKind, Value};
-use super::host::{Arguments, FUEL, Host, Options, Variables};
 use super::launches::ShownLaunches;
 use super::spelled::spelled;
 use super::stated::{Stated, stated};
 use crate::hir::{ArgKind, Body, Expr, ExprId, ItemKind, Name};
+use crate::host::value::{Tuner, TunerKind, Value};
+use crate::host::{Arguments, FUEL, Host, Options, Variables};
 use crate::project::{
     Decorator, Kernel, Resolution, Scope, Sources, calls_plainly, wrapping_calls,
 };

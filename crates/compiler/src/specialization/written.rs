@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use indexmap::IndexMap;
 
-use super::contents::Contents;
 use super::{ArgSpec, KnownArg, KnownBuffer, KnownLaunch, LaunchSite, Specialization};
 use crate::eval::dtype::DType;
 use crate::hir::Name;
+use crate::host::value::contents::Contents;
 use crate::ir::LaunchOptions;
 use crate::project::{ItemRef, Sources, kernel};
 

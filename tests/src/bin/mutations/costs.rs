@@ -22,12 +22,12 @@ use tile_compiler::diagnostic::Code;
 use tile_compiler::eval::Rules;
 use tile_compiler::gpu::{self, GpuTarget};
 use tile_compiler::hir::{Function as Source, Name};
+use tile_compiler::host::Contents;
 use tile_compiler::ir::{Function, Opcode, Param, verify};
 use tile_compiler::passes;
 use tile_compiler::project::{self, ItemRef, MemorySources, Sources};
 use tile_compiler::specialization::{
-    ArgSpec, ConstArg, Contents, Flags, KnownArg, KnownBuffer, KnownLaunch, Origin, Specialization,
-    discover,
+    ArgSpec, ConstArg, Flags, KnownArg, KnownBuffer, KnownLaunch, Origin, Specialization, discover,
 };
 
 use super::launched::{Edited, Report, Verdict, grid, on_all_cores};

@@ -22,11 +22,12 @@ use tile_compiler::analysis;
 use tile_compiler::diagnostic::{Code, Diagnostic};
 use tile_compiler::eval::Rules;
 use tile_compiler::hir::{self, Function as Source, Module, Name};
+use tile_compiler::host::Contents;
 use tile_compiler::ir::{Attrs, Function, Opcode};
 use tile_compiler::project::{self, ItemRef, MemorySources, Sources};
 use tile_compiler::source::{FileId, FileRange};
 use tile_compiler::specialization::{
-    Contents, Flags, KnownArg, KnownBuffer, KnownLaunch, Origin, Specialization, discover,
+    Flags, KnownArg, KnownBuffer, KnownLaunch, Origin, Specialization, discover,
 };
 use tile_compiler::syntax::Parse;
 use tile_executor::{self as cpu, Buffers, FindingKind, Kernel};

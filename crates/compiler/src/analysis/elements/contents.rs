@@ -9,9 +9,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{Element, Elements, Index, UnknownKey};
 use crate::analysis::terms::{AtomKind, Cond, Domain, Interval, Linear, Operation, Terms, Var};
 use crate::analysis::written::written_params;
+use crate::host::value::contents::Region;
+use crate::host::{Contents, repeats};
 use crate::ir::{InstData, Value};
-use crate::specialization::contents::Region;
-use crate::specialization::{Contents, KnownArg, KnownBuffer, repeats};
+use crate::specialization::{KnownArg, KnownBuffer};
 
 /// Numbers of a list that a read chooses from, one after another.
 const MAX_CHOICES: usize = 32;

@@ -8,11 +8,9 @@ use crate::analysis::roots::Roots;
 use crate::analysis::written::written_params;
 use crate::eval::Lowering;
 use crate::eval::dtype::DType;
+use crate::host::{Contents, MadeMemory, Making};
 use crate::ir::{Elem, Function, Opcode, Scalar, Value};
-use crate::specialization::{
-    Contents, Happened, KnownArg, KnownBuffer, KnownLaunch, MadeMemory, Making, PastLaunch,
-    PastStep,
-};
+use crate::specialization::{Happened, KnownArg, KnownBuffer, KnownLaunch, PastLaunch, PastStep};
 
 /// Elements that the operations of an earlier launch may go through; where it would be more, nothing is
 /// known of what it leaves.

@@ -3,9 +3,9 @@
 use crate::builtins::scenario_function;
 use crate::diagnostic::{Code, Diagnostic, suggest};
 use crate::hir::{Expr, ExprId, Module, Name, Scenario, statements};
+use crate::host::named_dtype;
 use crate::project::{Sources, item, jit_functions};
 use crate::source::{FileId, FileRange};
-use crate::specialization::named_dtype;
 
 /// What is imported as a whole file may define any name.
 const WILDCARD: &str = "*";

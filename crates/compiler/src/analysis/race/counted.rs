@@ -13,8 +13,9 @@ use crate::analysis::report;
 use crate::analysis::solve::Outcome;
 use crate::analysis::terms::{Linear, Var};
 use crate::diagnostic::{Code, Diagnostic};
+use crate::host::Contents;
 use crate::ir::{Function, Inst, Opcode};
-use crate::specialization::{Contents, KnownLaunch};
+use crate::specialization::KnownLaunch;
 
 use super::Pair;
 

@@ -57,7 +57,7 @@ impl<'a> BodyUses<'a> {
             Expr::Name(name) if equality && !self.is_local(name) => {
                 self.uses[at].compared.get_or_insert(compared);
             }
-            Expr::Attribute { attr, .. } if crate::specialization::named_dtype(attr).is_some() => {
+            Expr::Attribute { attr, .. } if crate::host::named_dtype(attr).is_some() => {
                 self.uses[at].dtype = true;
             }
             _ => {}

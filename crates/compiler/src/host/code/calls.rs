@@ -1,0 +1,709 @@
+//! Calls in host code: what is called, and with what.
+
+use std::sync::Arc;
+
+use crate::builtins::TORCH;
+use crate::hir::{Arg, ArgKind, Body, Expr, ExprId, Name};
+use crate::host::code::arguments::{Args, bound};
+use crate::host::code::{operators, rebound};
+use crate::host::entry::scenario::scenario_reduction;
+use crate::host::launch::{self, past};
+use crate::host::library::applied::{is_own, method_of};
+use crate::host::library::triton::triton_call;
+use crate::host::library::{collections, external_call, sets};
+use crate::host::torch::autograd::keeps_tensors;
+use crate::host::torch::modules::{known_class, sequence_class};
+use crate::host::torch::operations::LIBRARY;
+use crate::host::torch::{arrays, data, devices, drawn, made, tensor, views};
+use crate::host::value::contents::Contents;
+use crate::host::value::memory::may_write;
+use crate::host::value::{Callable, Tensor, Value};
+use crate::host::{Changed, Frame, Host, Maker};
+use crate::project::installation::{CURRENT_TARGET, Fact};
+use crate::project::{self, ItemRef, Resolution};
+use crate::source::FileRange;
+use crate::specialization::Config;
+use crate::specialization::TupleNames;
+
+/// Functions of Python whose results hold what they are given.
+const CONTAINERS: &[&str] = &["dict", "enumerate", "filter", "list", "map", "tuple", "zip"];
+
+/// Functions of Python that go over what they are given.
+const ITERATING: &[&str] = &["enumerate", "len", "list", "reversed", "tuple", "zip"];
+
+/// Modules whose functions give numbers of Python: others may have some of their own.
+const KNOWN_NUMBERS: &[&str] =
+    &[TORCH, "functools", "itertools", "math", "operator", "os", "sys", "time"];
+
+/// The method of tensors that tells where their memory is.
+const ADDRESS: &str = "data_ptr";
+
+impl Host<'_> {
+    /// `callee(args)`.
+    pub(crate) fn call(
+        &mut self,
+        frame: &mut Frame,
+        id: ExprId,
+        callee: ExprId,
+        args: &[Arg],
+    ) -> Value {
+        let (code, called, given) = (frame.code.clone(), callee, args);
+        if let Expr::Subscript { value, index } = code.body().exprs[callee] {
+            return self.call_subscript(frame, (callee, value, index), args);
+        }
+        // A scenario's functions are its own, whatever the module calls by their names.
+        if let Expr::Name(name) = &code.body().exprs[callee]
+            && frame.scenario
+            && !frame.variables.contains_key(name)
+        {
+            let (values, _) = self.arguments(frame, args);
+            if let Some(value) = self.scenario_call(frame.file, name, &Args(&values)) {
+                return value;
+            }
+        }
+        let method = match &code.body().exprs[callee] {
+            Expr::Attribute { value, attr } => Some((*value, attr.clone())),
+            _ => None,
+        };
+        if let [given, rest @ ..] = args
+            && let Some(item) = self.next_item(frame, callee, given.value, rest)
+        {
+            return item;
+        }
+        if let Some((kernel, attr)) = &method
+            && matches!(&**attr, "run" | "warmup")
+            && let kernel_value = self.kernel_value(frame, *kernel)
+            && kernel_value.is_kernel()
+        {
+            return self.launch_by_method(frame, (*kernel, kernel_value), attr, args);
+        }
+        if let Some((object, attr)) = &method
+            && is_super(code.body(), *object)
+        {
+            let (values, _) = self.arguments(frame, args);
+            return self.call_super(frame, attr, &values);
+        }
+        let (receiver, callee) = match &method {
+            Some((value, attr)) => match self.expr(frame, *value) {
+                Value::Named(base) => {
+                    let member = self.member(&base, attr);
+                    let member = self.seen_from(frame, member);
+                    (Some(Value::Named(base)), member)
+                }
+                Value::Callable(Callable::Local { class, around }) => {
+                    let member = self.member_of_local(class, around, attr);
+                    (Some(Value::Named(Resolution::Class(class))), member)
+                }
+                receiver => (Some(receiver), Value::Unknown),
+            },
+            None => (None, self.expr(frame, callee)),
+        };
+        if let Some(part) = self.call_into_part(frame, id, (called, &callee), args) {
+            return part;
+        }
+        let given_values = self.arguments(frame, args);
+        // What arguments call may have changed a collection.
+        let receiver = match (receiver, &method) {
+            (Some(Value::List(_) | Value::Dict(_) | Value::Collection), Some((object, _)))
+                if !args.is_empty() && matches!(code.body().exprs[*object], Expr::Name(_)) =>
+            {
+                Some(self.expr(frame, *object))
+            }
+            (receiver, _) => receiver,
+        };
+        let place = frame.call_place(called, given);
+        // An object's method gets it first.
+        let first = usize::from(matches!(receiver, Some(Value::Object(_))));
+        self.changed.clear();
+        let chosen = frame.is_open(called) || given.iter().any(|arg| frame.is_open(arg.value));
+        let around = std::mem::replace(&mut self.doubt.chosen, chosen);
+        self.calls.extend(place);
+        let parts = receiver.iter().chain(given_values.0.iter().map(|(_, value)| value));
+        let raises = parts.into_iter().any(|part| matches!(part, Value::Raises(_)));
+        let result = self.call_with(frame, (callee, receiver, method), given_values, place);
+        self.calls.truncate(self.calls.len() - usize::from(place.is_some()));
+        if !raises {
+            self.note_raised(frame, id, &result, &[]);
+        }
+        self.doubt.chosen = around;
+        self.change_arguments(frame, given, first);
+        result
+    }
+
+    /// Calls what a callee is, or the method of a receiver, with evaluated arguments.
+    pub(crate) fn call_with(
+        &mut self,
+        frame: &mut Frame,
+        called: (Value, Option<Value>, Option<(ExprId, Name)>),
+        given: launch::Given,
+        place: Option<FileRange>,
+    ) -> Value {
+        let complete = given.1;
+        match self.call_given(frame, called, given, place) {
+            // Arguments that were left out may be sizes.
+            Value::Tensor(tensor) if !complete => Value::tensor(tensor.dtype.as_deref()),
+            Value::Raises(_) if !complete => Value::Unknown,
+            result => result,
+        }
+    }
+
+    fn call_given(
+        &mut self,
+        frame: &mut Frame,
+        (callee, receiver, method): (Value, Option<Value>, Option<(ExprId, Name)>),
+        (values, complete): launch::Given,
+        place: Option<FileRange>,
+    ) -> Value {
+        let holds = match &callee {
+            Value::Named(Resolution::Triton(_) | Resolution::External(_)) => false,
+            Value::Global(name) => CONTAINERS.contains(&&**name),
+            _ => !matches!(receiver, Some(Value::Tensor(_))),
+        };
+        let plainly = |(name, value): (Option<Name>, Value)| (name, value.plainly());
+        let values = match holds {
+            true => values,
+            false => values.into_iter().map(plainly).collect(),
+        };
+        let values: Vec<(Option<Name>, Value)> = match takes_numbers(&callee) {
+            true => {
+                values.into_iter().map(|(name, value)| (name, self.as_operand(value))).collect()
+            }
+            false => values,
+        };
+        let args = Args(&values);
+        if let Some((_, name)) = &method {
+            self.note_mode(name);
+            self.note_gradients(name, receiver.as_ref(), &args);
+            self.differentiated |= &**name == "backward";
+        }
+        let own = match (&receiver, &method) {
+            (Some(Value::Object(object)), Some((_, name))) => self.has_own_method(*object, name),
+            _ => false,
+        };
+        let only_kept = method.as_ref().is_some_and(|(_, name)| keeps_tensors(name));
+        // What a method of the project writes is seen where it does.
+        let written = match own || only_kept {
+            true => Vec::new(),
+            false => may_write(&callee, receiver.as_ref(), &args),
+        };
+        self.note_written(&written);
+        // What is not known may change the lists and dicts that it is given.
+        if matches!((&callee, &receiver), (Value::Unknown, None | Some(Value::Unknown))) {
+            let given = values.iter().map(|(_, value)| value.clone());
+            let collections =
+                given.filter(|value| matches!(value, Value::List(_) | Value::Dict(_)));
+            let changed = |before| Changed { param: None, before, now: Value::Collection };
+            self.changed.extend(collections.map(changed));
+        }
+        if !written.is_empty() {
+            values.iter().for_each(|(_, value)| self.note_change(value));
+        }
+        match (callee, receiver, method) {
+            (Value::Named(Resolution::Triton(path)), ..)
+                if path.starts_with("testing.do_bench") =>
+            {
+                if let Some(function) = args.positional().first() {
+                    self.call_value(function, &[]);
+                }
+                // Times, of which there may be several.
+                Value::Unknown
+            }
+            (Value::Named(Resolution::Triton(path)), ..) if &*path == "testing.Benchmark" => {
+                self.benchmark(&args)
+            }
+            (Value::Named(Resolution::Triton(path)), ..) if &*path == CURRENT_TARGET => {
+                let target = Value::of_fact(&Fact::Target, self.sources.capability());
+                target.unwrap_or(Value::Unknown)
+            }
+            (Value::Named(Resolution::Triton(path)), ..) => match triton_call(&path, &args) {
+                Value::Config(config) => Value::Config(Box::new(Config { at: place, ..*config })),
+                value => value,
+            },
+            (Value::Named(Resolution::External(path)), ..)
+                if path.iter().map(|name| &**name).eq(["argparse", "ArgumentParser"]) =>
+            {
+                self.object()
+            }
+            (Value::Named(Resolution::External(path)), ..)
+                if complete && path.iter().map(|name| &**name).eq(["types", "SimpleNamespace"]) =>
+            {
+                self.namespace(&args)
+            }
+            (Value::Named(Resolution::External(path)), ..)
+                if path.iter().map(|name| &**name).eq([TORCH, "library", "Library"])
+                    && let Some(name) = args.get(0, "ns") =>
+            {
+                self.namespace(&Args(&[(Some(LIBRARY.into()), name.clone())]))
+            }
+            (Value::Named(Resolution::External(path)), ..)
+                if path.iter().map(|name| &**name).eq(["inspect", "signature"]) =>
+            {
+                self.signature(&args)
+            }
+            (Value::Named(Resolution::External(path)), ..)
+                if complete && let Some(value) = self.copied_by(&path, &args) =>
+            {
+                value
+            }
+            (Value::Named(Resolution::External(path)), ..)
+                if complete && let Some(value) = self.of_environment(&path, &args) =>
+            {
+                value
+            }
+            (Value::Named(Resolution::External(path)), ..)
+                if complete && let Some(value) = self.applied_by(&path, &args) =>
+            {
+                value
+            }
+            (Value::Named(Resolution::External(path)), ..)
+                if let Some(class) = known_class(&path) =>
+            {
+                self.torch_module(class, &args)
+            }
+            (Value::Named(Resolution::External(path)), ..)
+                if complete && let Some(class) = sequence_class(&path) =>
+            {
+                self.sequence(class, &args)
+            }
+            (Value::Named(Resolution::External(path)), ..)
+                if complete && let Some(at) = self.operation(frame.file, &path) =>
+            {
+                self.call_function(at, &values)
+            }
+            (Value::Named(Resolution::External(path)), ..)
+                if path.iter().map(|name| &**name).eq([TORCH, "autograd", "backward"]) =>
+            {
+                self.backward_from(&args)
+            }
+            (Value::Named(Resolution::External(path)), ..)
+                if path.iter().map(|name| &**name).eq([TORCH, "autograd", "grad"]) =>
+            {
+                self.gradients_of(&args)
+            }
+            (Value::Named(Resolution::External(path)), ..)
+                if path.iter().map(|name| &**name).eq([TORCH, "autograd", "gradcheck"]) =>
+            {
+                self.gradcheck(&args)
+            }
+            (Value::Named(Resolution::External(path)), ..)
+                if path.iter().map(|name| &**name).eq(["importlib", "import_module"]) =>
+            {
+                self.imported_by_name(frame.file, &args)
+            }
+            (Value::Named(Resolution::External(path)), ..)
+                if path.iter().map(|name| &**name).eq([TORCH, "cuda", "get_device_name"]) =>
+            {
+                devices::name(self.sources.capability())
+            }
+            (Value::Named(Resolution::External(path)), ..)
+                if path.iter().map(|name| &**name).eq([TORCH, "is_autocast_enabled"]) =>
+            {
+                Value::Bool(self.chooses_types())
+            }
+            (Value::Named(Resolution::External(path)), ..)
+                if let [torch, name] = &path[..]
+                    && **torch == *TORCH
+                    && let Some(made) = self.sparse_of(name, &args) =>
+            {
+                made
+            }
+            (Value::Named(Resolution::External(path)), ..) => {
+                self.note_gradient_mode(&path);
+                self.uses_numpy |=
+                    path.first().is_some_and(|first| !KNOWN_NUMBERS.contains(&&**first));
+                let result = match args.keyword("out") {
+                    Some(Value::Tensor(out))
+                        if path.first().is_some_and(|first| **first == *TORCH) =>
+                    {
+                        self.written_to(out, &path, &values)
+                    }
+                    _ => match self.untold(&path, &args) {
+                        Some(untold) => untold,
+                        None => external_call(&path, &args, self.sources.capability()),
+                    },
+                };
+                let result = self.exactly_called(&path, &args, result);
+                let result = data::noted(result, data::by_torch(&path, &args, self.ties()));
+                let result = match path.last() {
+                    Some(name) => self.cast_automatically(name, result),
+                    None => result,
+                };
+                if is_parameter(&path) {
+                    // Who makes one fills it by other means: a state that is loaded, an initialization.
+                    let mut result = result;
+                    result.note_writes(&|_| true);
+                    let made = self.parameter_of(result);
+                    let is_wanted = match args.keyword("requires_grad") {
+                        None => path.last().is_some_and(|name| &**name == "Parameter"),
+                        Some(wanted) => operators::truth(wanted) == Some(true),
+                    };
+                    self.wanted.extend(made.allocations().into_iter().filter(|_| is_wanted));
+                    return made;
+                }
+                let is_known = result.kept_contents().is_some();
+                if let Some(is_mean) = sum_of_all(&path, &args).filter(|_| !is_known) {
+                    let sum = self.note_sum(&values[0].1, result, is_mean);
+                    let name = if is_mean { "mean" } else { "sum" };
+                    return self.note_path(name, values.iter().map(|(_, value)| value), sum);
+                }
+                let contents =
+                    path.last().map_or(Contents::Unknown, |name| made::by_torch(name, &args));
+                let contents = match contents {
+                    Contents::Unknown => result.kept_contents().unwrap_or_default(),
+                    known => known,
+                };
+                // A view is in the memory of what it shows.
+                let is_kept = |tensor: &Tensor| {
+                    let elements = tensor.storage.as_ref().map(|storage| storage.elements);
+                    tensor.memory().is_some()
+                        || elements.is_some() && views::span(tensor) != elements
+                };
+                let made = match &result {
+                    Value::Tensor(tensor) if is_kept(tensor) => result,
+                    _ => {
+                        let made = self.allocate(result, contents);
+                        let made = drawn::by_torch(&path, self.allocate_known(made));
+                        self.note_wanted(&args, &made);
+                        self.drawn_by_one_run(made)
+                    }
+                };
+                match &path[..] {
+                    [torch, .., name] if **torch == *TORCH => {
+                        let sources = || values.iter().map(|(_, value)| value);
+                        let made = self.following(name, sources(), made);
+                        let made = self.note_path(name, sources(), made);
+                        self.note_made(Maker::Torch(path), || values.clone(), made)
+                    }
+                    _ => made,
+                }
+            }
+            (Value::Named(Resolution::Class(at)), ..) if complete => self.made_by(at, &values),
+            (Value::Object(object), ..) if complete => self.call_instance(object, &values),
+            (Value::Global(name), ..) if &*name == "getattr" => self.getattr(frame.file, &args),
+            (Value::Global(name), ..) if &*name == "globals" => {
+                Value::Named(Resolution::File(frame.file))
+            }
+            (Value::Global(name), ..) if &*name == "locals" => frame.as_dict(),
+            (Value::Global(name), ..) => {
+                let given = |(name, value): &(_, Value)| {
+                    (Option::clone(name), self.iterated(value.clone()))
+                };
+                let values: Vec<_> = match ITERATING.contains(&&*name) {
+                    true => values.iter().map(given).collect(),
+                    false => values.clone(),
+                };
+                self.global_call(&name, &Args(&values))
+            }
+            (Value::Callable(Callable::Launcher { kernel, grid }), ..) => {
+                self.launch((*kernel, *grid), (values, complete), place)
+            }
+            (Value::Callable(Callable::Partial { callee, args: held }), ..) => {
+                let given = launch::applied(&held, values);
+                self.call_with(frame, (*callee, None, None), (given, complete), place)
+            }
+            (_, Some(function), Some((_, attr)))
+                if &*attr == "__get__" && is_own(Some(&function)) =>
+            {
+                args.get(0, "instance").map_or(Value::Unknown, |of| method_of(of, &function))
+            }
+            (Value::Named(Resolution::Function(at)), ..)
+                if complete && self.lacks_arguments(at, &values) =>
+            {
+                self.doubt.raised = true;
+                Value::Unknown
+            }
+            (callee @ (Value::Callable(_) | Value::Named(Resolution::Function(_))), ..)
+                if complete =>
+            {
+                self.call_value(&callee, &values)
+            }
+            (Value::OneOf(callees), ..) => {
+                let mut raised = true;
+                let call = |callee| {
+                    let given = (values.clone(), complete);
+                    let result = self.perhaps_running(|host| {
+                        host.call_with(frame, (callee, None, None), given, place)
+                    });
+                    raised &= std::mem::take(&mut self.doubt.raised);
+                    result
+                };
+                let results: Vec<Value> = callees.into_iter().map(call).collect();
+                self.doubt.raised = raised;
+                self.any_of(results)
+            }
+            (_, Some(Value::Object(object)), Some((_, attr))) => {
+                self.object_method(object, &attr, &args)
+            }
+            (_, Some(receiver), Some((value, attr))) => {
+                let made = self.method_call(frame, &receiver, value, &attr, &args);
+                past::note_conversion(&receiver, &attr, made)
+            }
+            _ => Value::Unknown,
+        }
+    }
+
+    /// `torch.function(..., out=tensor[index])` of a part that has the sizes of the result:
+    /// `tensor[index] = torch.function(...)`. What it gives is the part.
+    fn call_into_part(
+        &mut self,
+        frame: &mut Frame,
+        id: ExprId,
+        (callee, meaning): (ExprId, &Value),
+        args: &[Arg],
+    ) -> Option<Value> {
+        let Value::Named(Resolution::External(path)) = meaning else { return None };
+        let is_out = |arg: &Arg| matches!(&arg.kind, ArgKind::Keyword(name) if **name == *"out");
+        let out = args.iter().find(|arg| is_out(arg)).filter(|_| *path[0] == *TORCH)?.value;
+        let code = frame.code.clone();
+        let Expr::Subscript { value: object, index } = code.body().exprs[out] else { return None };
+        let sizes = |value: &Value| match value {
+            Value::Tensor(tensor) => {
+                tensor.shape.clone().filter(|shape| views::elements(shape).is_some())
+            }
+            _ => None,
+        };
+        let wanted = sizes(&self.expr(frame, out))?;
+        let rest: Vec<Arg> = args.iter().filter(|arg| !is_out(arg)).cloned().collect();
+        let made = self.call(frame, id, callee, &rest);
+        (sizes(&made)? == wanted).then(|| {
+            self.assign_item(frame, object, index, &made);
+            self.expr(frame, out)
+        })
+    }
+
+    /// What a function of PyTorch gives that writes to `out`: that, with the sizes of the result. A tensor
+    /// that had others has other memory then.
+    fn written_to(&mut self, out: &Tensor, path: &[Name], args: &[(Option<Name>, Value)]) -> Value {
+        let is_out = |name: &Option<Name>| name.as_deref() == Some("out");
+        let rest: Vec<_> = args.iter().filter(|(name, _)| !is_out(name)).cloned().collect();
+        let (shape, strides) = match external_call(path, &Args(&rest), self.sources.capability()) {
+            Value::Tensor(made) => (made.shape, made.strides),
+            raised @ Value::Raises(_) => return raised,
+            _ => (None, None),
+        };
+        if shape.is_some() && shape == out.shape {
+            return Value::Tensor(out.clone());
+        }
+        self.replaced.extend(out.allocation().map(|id| (id, None)));
+        let dtype = out.dtype.clone();
+        let made = Tensor { dtype, shape, on_gpu: out.on_gpu, ..Tensor::default() };
+        Value::Tensor(if strides.is_some() { views::reordered(&made) } else { made.copied() })
+    }
+
+    /// Whether a call of a function of a module gives a parameter nothing that needs something.
+    fn lacks_arguments(&self, at: ItemRef, args: &[(Option<Name>, Value)]) -> bool {
+        let Some(function) = project::function(self.sources, at) else { return false };
+        let scope = project::item_scope(self.sources, at);
+        let keeps_arguments = |decorator: &Resolution| match decorator {
+            Resolution::External(path) => path.first().is_some_and(|first| &**first == TORCH),
+            _ => false,
+        };
+        let decorators = self.decorators(at.file, &scope, &function);
+        let is_plain = scope.is_empty() && decorators.iter().all(keeps_arguments);
+        let params: Vec<_> =
+            function.params.iter().map(|param| (&param.name, param.kind)).collect();
+        let given = bound(&params, args);
+        let mut needed = function.params.iter().zip(given);
+        is_plain && needed.any(|(param, given)| param.default.is_none() && given.is_none())
+    }
+
+    /// What a call of a class makes.
+    pub(crate) fn made_by(&mut self, class: ItemRef, args: &[(Option<Name>, Value)]) -> Value {
+        if let Some(member) = self.member_of_value(class, args) {
+            return member;
+        }
+        self.record(class, &Args(args)).unwrap_or_else(|| self.instance(class, args))
+    }
+
+    /// An instance of a named tuple; `None` for other classes.
+    fn record(&mut self, class: ItemRef, args: &Args<'_>) -> Option<Value> {
+        let found = project::class(self.sources, class)?;
+        let fields = project::named_tuple_fields(&found)?;
+        let names: Vec<Name> = fields.iter().map(|(name, ..)| name.clone()).collect();
+        let scope = project::item_scope(self.sources, class);
+        let code = (found.body.clone(), Arc::new(found.map.clone()));
+        let items = fields.iter().enumerate().map(|(at, (name, _, default))| {
+            match (args.get(at, name), default) {
+                (Some(value), _) => value.clone(),
+                (None, Some(default)) => {
+                    self.module_expr(class.file, &scope, (&code.0, &code.1), *default)
+                }
+                (None, None) => Value::Unknown,
+            }
+        });
+        let items = items.collect();
+        let names = Arc::new(TupleNames { class: found.name.clone(), fields: names });
+        Some(Value::Record { names, items })
+    }
+
+    /// Calls the method `name` of a value that is no object of the project.
+    fn method_call(
+        &mut self,
+        frame: &mut Frame,
+        receiver: &Value,
+        object: ExprId,
+        name: &str,
+        args: &Args<'_>,
+    ) -> Value {
+        if let Some((changed, result)) = collections::changed(receiver, name, args) {
+            self.change_collection(frame, object, changed);
+            return result;
+        }
+        if name == "update"
+            && let Some(owner) = self.owner_of_dict(frame, object)
+        {
+            self.update_attributes(owner, args);
+            return Value::None;
+        }
+        match (receiver, name) {
+            (Value::Global(class), "__setattr__") if &**class == "object" => {
+                if let [Value::Object(object), attr, value] = args.positional()[..] {
+                    self.set_by_name(*object, attr, value);
+                }
+                Value::None
+            }
+            // Sizes are a tuple of their own class.
+            (Value::Tuple(sizes), "numel") => Value::Int(views::elements(sizes)),
+            (Value::Array(array), _) => arrays::method(array, name, args),
+            (Value::Tensor(tensor), "numpy") => arrays::of_tensor(tensor),
+            (Value::List(_) | Value::Dict(_), "copy") => receiver.clone(),
+            (Value::Set(items), _) => sets::method(items, name, args).unwrap_or(Value::Unknown),
+            (Value::Unknown, "setattr") if self.entry.is_some() => {
+                self.patch(frame.file, args);
+                Value::Unknown
+            }
+            (Value::Callable(Callable::Partial { .. }), "start" | "run") => {
+                self.call_value(receiver, &[]);
+                Value::None
+            }
+            (Value::Record { names, items }, _) => {
+                self.record_method(frame.file, (names, items), name, args)
+            }
+            (Value::Dict(_), _) if let Some(told) = collections::told(receiver, name, args) => told,
+            (Value::Str(_) | Value::Int(_) | Value::Tuple(_) | Value::List(_), _) => {
+                self.exact_method(receiver, name, args)
+            }
+            _ => {
+                if name.ends_with('_') {
+                    let changed = match receiver {
+                        Value::Tensor(tensor) => {
+                            tensor.allocation().zip(data::changed_in_place(name, tensor, args))
+                        }
+                        _ => None,
+                    };
+                    self.note_write(frame, object, receiver);
+                    self.note_change(receiver);
+                    if let Some((id, contents)) = changed {
+                        self.note_filled(id, contents);
+                    }
+                }
+                // Whoever gets the address may write there; what compares it asks how it is aligned.
+                if name == ADDRESS && self.comparing == 0 {
+                    self.note_written(&receiver.allocations());
+                }
+                if rebound::replaces(name) {
+                    self.note_replaced(frame, object);
+                }
+                if let Value::Tensor(tensor) = receiver
+                    && frame.scenario
+                    && let Some(value) = scenario_reduction(tensor, name, args)
+                {
+                    return value;
+                }
+                if name == "backward" {
+                    let gradient = args.get(0, "gradient");
+                    if gradient.is_some() || args.0.is_empty() {
+                        return self.backward(&[(receiver, gradient)]);
+                    }
+                }
+                if let Value::Tensor(tensor) = receiver
+                    && let Some(sparse) = self.sparsely(tensor, name)
+                {
+                    return sparse;
+                }
+                // Of sizes; a list would be what the tensor holds.
+                let is_size = |(name, value): &(Option<Name>, Value)| {
+                    name.is_none() && matches!(value, Value::Int(_))
+                };
+                let name = match name == "new" && args.0.iter().all(is_size) {
+                    true => "new_empty",
+                    false => name,
+                };
+                let result = tensor::method(receiver, name, args).unwrap_or(Value::Unknown);
+                let result = self.unless_set(frame.file, result);
+                let result = self.cast_automatically(name, result);
+                let (numbers, result) = match receiver {
+                    Value::Tensor(tensor) => {
+                        let result =
+                            data::noted(result, data::of_method(name, tensor, args, self.ties()));
+                        let drawn = drawn::mapped(name, tensor, args);
+                        let result =
+                            if drawn.is_some() { drawn::noted(result, drawn) } else { result };
+                        let numbers = match name == "contiguous" && views::is_new_copy(tensor) {
+                            true => Contents::Uninitialized,
+                            false => drawn::integers(name, tensor, args).unwrap_or_default(),
+                        };
+                        (numbers, result)
+                    }
+                    _ => (Contents::Unknown, result),
+                };
+                let adds_up = matches!(name, "sum" | "mean") && args.0.is_empty();
+                let sources =
+                    || [receiver].into_iter().chain(args.0.iter().map(|(_, given)| given));
+                if adds_up && numbers == Contents::Unknown && result.kept_contents().is_none() {
+                    let sum = self.note_sum(receiver, result, name == "mean");
+                    return self.note_path(name, sources(), sum);
+                }
+                let is_new = name.starts_with("new_") || name == "clone";
+                let made = match (numbers, result.kept_contents()) {
+                    (Contents::Unknown, None) if !is_new => self.allocate_known(result),
+                    (Contents::Unknown, None) => self.allocate(result, made::by_torch(name, args)),
+                    (Contents::Unknown, Some(kept)) => self.allocate(result, kept),
+                    (known, _) => self.allocate(result, known),
+                };
+                let made = self.following(name, sources(), made);
+                let made = self.note_path(name, sources(), made);
+                let given = || {
+                    let receiver = (None, receiver.clone());
+                    [receiver].into_iter().chain(args.0.iter().cloned()).collect()
+                };
+                self.note_made(Maker::Method(name.into()), given, made)
+            }
+        }
+    }
+}
+
+/// True for the classes of a module's parameters and buffers.
+fn is_parameter(path: &[Name]) -> bool {
+    let path: Vec<&str> = path.iter().map(|part| &**part).collect();
+    matches!(path[..], [TORCH, "nn", .., "Buffer" | "Parameter"])
+}
+
+/// Whether it is a mean, for `torch.sum(x)` and `torch.mean(x)`.
+fn sum_of_all(path: &[Name], args: &Args<'_>) -> Option<bool> {
+    let path: Vec<&str> = path.iter().map(|part| &**part).collect();
+    match path[..] {
+        [TORCH, name @ ("mean" | "sum")] if args.0.len() == 1 => Some(name == "mean"),
+        _ => None,
+    }
+}
+
+/// True for `super()`.
+fn is_super(body: &Body, object: ExprId) -> bool {
+    match &body.exprs[object] {
+        Expr::Call { callee, .. } => body.exprs[*callee].is_name("super"),
+        _ => false,
+    }
+}
+
+/// Whether a function takes members of enumerations that are numbers for those.
+fn takes_numbers(callee: &Value) -> bool {
+    match callee {
+        Value::Named(Resolution::Triton(_)) => true,
+        Value::Named(Resolution::External(path)) => {
+            path.first().is_some_and(|package| [TORCH, "math"].contains(&&**package))
+        }
+        Value::Global(name) => ["float", "int", "range"].contains(&&**name),
+        _ => false,
+    }
+}

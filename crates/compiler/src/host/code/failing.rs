@@ -1,0 +1,194 @@
+//! Exceptions that host code raises whenever it runs: what its asserts say of tensors and does not
+//! hold, and what PyTorch refuses.
+
+use crate::hir::{Body, CompareOp, Expr, ExprId, Name, Stmt, StmtId};
+use crate::host::code::doubt::Doubt;
+use crate::host::code::operators::truth;
+use crate::host::torch::misuse::Misuse;
+use crate::host::value::Value;
+use crate::host::value::dtype::torch_name;
+use crate::host::{Frame, Host};
+use crate::source::FileRange;
+
+/// An exception that is raised whenever the code is run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// What raises it.
+    pub at: FileRange,
+    /// The calls that lead there, the outermost first.
+    pub calls: Vec<FileRange>,
+    /// Why.
+    pub exception: Exception,
+}
+
+/// Why an exception is raised.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Exception {
+    /// An assertion does not hold; what it compares.
+    Assertion(Vec<Compared>),
+    /// A condition holds under which there is a `raise`; what it compares.
+    Condition(Vec<Compared>),
+    /// A tensor, or a tuple, is asked for what it does not have.
+    Misuse(Misuse),
+}
+
+/// One side of a comparison.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Compared {
+    /// Where it stands.
+    pub at: FileRange,
+    /// What it is, as Python writes it.
+    pub value: String,
+}
+
+/// What tells of a tensor without a call.
+const ATTRIBUTES: &[&str] = &["dtype", "ndim", "shape"];
+
+/// Methods that tell of a tensor.
+const METHODS: &[&str] =
+    &["dim", "element_size", "is_contiguous", "nelement", "numel", "size", "stride"];
+
+/// Assignments that lead from a name to what tells of a tensor.
+const MAX_STEPS: u32 = 3;
+
+impl Host<'_> {
+    /// Notes an assertion that does not hold, if it is about tensors: others may be about what is
+    /// installed.
+    pub(crate) fn note_assertion(&mut self, frame: &mut Frame, test: ExprId) {
+        if self.is_certain() && tells_of_tensors(frame.code.body(), test, 0) {
+            let failing = self.failing_part(frame, test);
+            let compared = self.compared_in(frame, failing);
+            self.note_failure(frame, failing, Exception::Assertion(compared));
+        }
+    }
+
+    /// Notes an exception that is raised under a condition which holds, or else does not.
+    pub(crate) fn note_condition(&mut self, frame: &mut Frame, test: ExprId, block: &[StmtId]) {
+        let body = frame.code.body();
+        let raises = block.last().is_some_and(|last| is_raise(&body.stmts[*last]));
+        if raises && self.is_certain() && tells_of_tensors(body, test, 0) {
+            let compared = self.compared_in(frame, test);
+            self.note_failure(frame, test, Exception::Condition(compared));
+        }
+    }
+
+    /// Notes that an expression raises an exception, where its value says so and those of its parts
+    /// do not.
+    pub(crate) fn note_raised(
+        &mut self,
+        frame: &Frame,
+        id: ExprId,
+        value: &Value,
+        parts: &[&Value],
+    ) {
+        let raised_before = parts.iter().any(|part| matches!(part, Value::Raises(_)));
+        if let Value::Raises(misuse) = value
+            && misuse.raises()
+            && !raised_before
+        {
+            self.note_failure(frame, id, Exception::Misuse(misuse.clone()));
+        }
+    }
+
+    /// What a function that certainly runs gives, or is refused.
+    pub(crate) fn outcome(mut self, function: &Value, args: &[(Option<Name>, Value)]) -> Value {
+        self.doubt = Doubt::of_whole();
+        let value = self.call_value(function, args);
+        match self.failure {
+            Some(Failure { exception: Exception::Misuse(misuse), .. }) => Value::Raises(misuse),
+            _ => value,
+        }
+    }
+
+    /// Notes the first exception: the code ends there.
+    fn note_failure(&mut self, frame: &Frame, id: ExprId, exception: Exception) {
+        if let Some(at) = frame.place(id)
+            && self.is_certain()
+        {
+            self.failure = Some(Failure { at, calls: self.calls.clone(), exception });
+        }
+    }
+
+    /// Whether the running code runs for certain, and nothing has ended it before.
+    fn is_certain(&self) -> bool {
+        self.failure.is_none() && self.doubt.is_none()
+    }
+
+    /// The first part of a conjunction that does not hold.
+    fn failing_part(&mut self, frame: &mut Frame, test: ExprId) -> ExprId {
+        let code = frame.code.clone();
+        let Expr::Bool { and: true, values } = &code.body().exprs[test] else { return test };
+        let mut parts = values.iter();
+        let failing = parts.find(|part| truth(&self.expr(frame, **part)) == Some(false));
+        failing.map_or(test, |part| self.failing_part(frame, *part))
+    }
+
+    /// What a comparison compares, of which the values can be written.
+    fn compared_in(&mut self, frame: &mut Frame, test: ExprId) -> Vec<Compared> {
+        let code = frame.code.clone();
+        let body = code.body();
+        let Expr::Compare { first, rest } = &body.exprs[test] else { return Vec::new() };
+        let is_member =
+            |(op, _): &(CompareOp, ExprId)| matches!(op, CompareOp::In | CompareOp::NotIn);
+        let sides = [*first].into_iter().chain(rest.iter().map(|(_, side)| *side));
+        let sides = sides.take(if rest.iter().any(is_member) { 1 } else { usize::MAX });
+        let sides = sides.filter(|side| !matches!(body.exprs[*side], Expr::Literal(_)));
+        let compared = sides.map(|side| {
+            let value = written(&self.expr(frame, side))?;
+            Some(Compared { at: frame.place(side)?, value })
+        });
+        compared.flatten().collect()
+    }
+}
+
+fn is_raise(stmt: &Stmt) -> bool {
+    matches!(stmt, Stmt::Unsupported("Raise"))
+}
+
+/// Whether an expression is about sizes, strides or dtypes of tensors, perhaps by names that were
+/// assigned so.
+fn tells_of_tensors(body: &Body, id: ExprId, steps: u32) -> bool {
+    let exprs = &body.exprs;
+    match &exprs[id] {
+        Expr::Attribute { attr, .. } if ATTRIBUTES.contains(&&**attr) => true,
+        Expr::Call { callee, .. } if matches!(&exprs[*callee], Expr::Attribute { attr, .. } if METHODS.contains(&&**attr)) => {
+            true
+        }
+        Expr::Name(name) => steps < MAX_STEPS && is_assigned_so(body, name, steps + 1),
+        expr => {
+            let mut tells = false;
+            expr.for_each_child(|child| tells = tells || tells_of_tensors(body, child, steps));
+            tells
+        }
+    }
+}
+
+fn is_assigned_so(body: &Body, name: &Name, steps: u32) -> bool {
+    body.stmts.values().any(|stmt| match stmt {
+        Stmt::Assign { targets, value } => {
+            targets.iter().any(|target| body.names_in(*target).contains(&name))
+                && tells_of_tensors(body, *value, steps)
+        }
+        _ => false,
+    })
+}
+
+/// A value as Python writes it; `None` of others than numbers, dtypes and tuples of them.
+fn written(value: &Value) -> Option<String> {
+    Some(match value {
+        Value::Int(Some(value)) => value.to_string(),
+        Value::Bool(Some(true)) => "True".to_owned(),
+        Value::Bool(Some(false)) => "False".to_owned(),
+        Value::None | Value::Omitted => "None".to_owned(),
+        Value::DType(dtype) => dtype.to_string(),
+        Value::TorchDType(dtype) => torch_name(dtype),
+        Value::Tuple(items) => match items.as_slice() {
+            [one] => format!("({},)", written(one)?),
+            items => {
+                let items = items.iter().map(written).collect::<Option<Vec<_>>>()?;
+                format!("({})", items.join(", "))
+            }
+        },
+        _ => return None,
+    })
+}

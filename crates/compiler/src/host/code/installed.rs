@@ -1,0 +1,122 @@
+//! What a module binds in a `try` that asks for packages: which of its bindings there is depends on
+//! what is installed.
+
+use crate::hir::{Body, Expr, Handler, ItemKind, Module, SourceMap, Stmt, StmtId};
+use crate::host::Host;
+use crate::project::{ItemRef, Resolution, resolve_item, triton};
+use crate::source::{FileId, TextRange};
+
+/// Packages that are there wherever kernels are.
+const INSTALLED: &[&str] = &[
+    "dataclasses",
+    "enum",
+    "functools",
+    "importlib",
+    "inspect",
+    "itertools",
+    "math",
+    "numpy",
+    "os",
+    "sys",
+    "torch",
+    "triton",
+    "triton.language",
+    "typing",
+    "warnings",
+];
+
+/// What an import that fails raises.
+const IMPORT_ERRORS: &[&str] = &["ImportError", "ModuleNotFoundError"];
+
+/// Whether a package is there wherever kernels are.
+pub(crate) fn is_installed(package: &str) -> bool {
+    INSTALLED.contains(&package)
+}
+
+impl Host<'_> {
+    /// The other bindings of a name that there may be in place of the one at `at`, which stands in
+    /// a `try` that may fail, or in a handler.
+    pub(crate) fn other_outcomes(&self, at: ItemRef) -> Vec<ItemRef> {
+        let Some(module) = self.sources.module(at.file) else { return Vec::new() };
+        let Some(bound) = module.items.get(at.index as usize) else { return Vec::new() };
+        if bound.occasion == crate::hir::Occasion::Always || !bound.scope.is_empty() {
+            return Vec::new();
+        }
+        let main = module.mains.iter().find(|main| main.range.contains_range(bound.range));
+        let Some(main) = main else { return Vec::new() };
+        let may_fail = main.body.stmts.iter().any(|(id, stmt)| match stmt {
+            Stmt::Try { body, handlers, .. } => {
+                !handlers.is_empty()
+                    && main.map.stmts[id].contains_range(bound.range)
+                    && !self.succeeds(at.file, &module, (&main.body, &main.map), body)
+                    && !self.finds_imports(at.file, (&main.body, &main.map), body, handlers)
+            }
+            _ => false,
+        });
+        if !may_fail {
+            return Vec::new();
+        }
+        let same = module.items_named(&bound.name).filter(|index| *index != at.index);
+        let same = same.filter(|index| module.items[*index as usize].scope.is_empty());
+        same.map(|index| ItemRef { index, ..at }).collect()
+    }
+
+    /// Whether handlers only wait for imports that fail, and none of these statements does so.
+    pub(crate) fn finds_imports(
+        &self,
+        file: FileId,
+        (body, map): (&Body, &SourceMap),
+        stmts: &[StmtId],
+        handlers: &[Handler],
+    ) -> bool {
+        let Some(module) = self.sources.module(file) else { return false };
+        let waits = |handler: &Handler| {
+            let kinds = handler.kinds.and_then(|kinds| body.exprs[kinds].as_name());
+            kinds.is_some_and(|kind| IMPORT_ERRORS.contains(&&**kind))
+        };
+        let finds = |stmt: &StmtId| self.imports_installed(file, &module, map.stmts[*stmt]);
+        !handlers.is_empty() && handlers.iter().all(waits) && stmts.iter().all(finds)
+    }
+
+    /// Whether statements only import what is there everywhere, and bind what cannot fail.
+    fn succeeds(
+        &self,
+        file: FileId,
+        module: &Module,
+        (body, map): (&Body, &SourceMap),
+        stmts: &[StmtId],
+    ) -> bool {
+        stmts.iter().all(|stmt| match &body.stmts[*stmt] {
+            Stmt::Pass | Stmt::Unsupported("ClassDef" | "FunctionDef") => true,
+            Stmt::Assign { value, .. } => matches!(body.exprs[*value], Expr::Literal(_)),
+            Stmt::Unsupported("Import" | "ImportFrom") => {
+                self.imports_installed(file, module, map.stmts[*stmt])
+            }
+            _ => false,
+        })
+    }
+
+    /// Whether all that an import statement asks for is there everywhere.
+    fn imports_installed(&self, file: FileId, module: &Module, statement: TextRange) -> bool {
+        let here = module.items.iter().enumerate();
+        let mut here =
+            here.filter(|(_, item)| statement.contains_range(item.range) && item.is_import());
+        here.all(|(index, item)| {
+            if let ItemKind::Import { path, .. } = &item.kind
+                && is_installed(&path.join("."))
+            {
+                return true;
+            }
+            match resolve_item(self.sources, ItemRef { file, index: index as u32 }) {
+                Resolution::External(path) => match path.as_slice() {
+                    [package] => is_installed(package),
+                    [package, _] => is_installed(package) && &**package != crate::builtins::TORCH,
+                    _ => false,
+                },
+                Resolution::Triton(path) => triton::can_import(&path),
+                Resolution::Unknown | Resolution::Undefined => false,
+                _ => true,
+            }
+        })
+    }
+}

@@ -1,0 +1,371 @@
+//! What names and dotted paths mean in host code: variables, what a module binds, and members of
+//! both.
+
+use std::sync::Arc;
+
+use crate::builtins::TritonVersion;
+use crate::hir::{Body, Expr, ExprId, Item, ItemKind, Literal, Name, Stmt};
+use crate::host::code::frame::Frame;
+use crate::host::code::statics::Owner;
+use crate::host::library::versions;
+use crate::host::torch::misuse::{self, Misuse};
+use crate::host::torch::tensor;
+use crate::host::value::dtype::{self, language_dtype};
+use crate::host::value::{Callable, Value};
+use crate::host::{Host, MAX_DEPTH};
+use crate::project::{
+    ItemRef, Resolution, Scope, constant, function, installation, item, item_scope, resolve,
+    resolve_before, resolve_item, resolve_member,
+};
+use crate::source::FileId;
+
+/// What `__name__` is in a program.
+const MAIN: &str = "__main__";
+
+impl Host<'_> {
+    /// The value of a variable, or of what a name means.
+    pub(crate) fn name(&mut self, frame: &mut Frame, name: &Name) -> Value {
+        if frame.scope.is_empty()
+            && !frame.scenario
+            && let Some(held) = self.held(Owner::Module(frame.file), name)
+        {
+            return held;
+        }
+        if let Some(value) = frame.variables.get(name) {
+            // What is long takes long to look at, as when a list grows in a loop.
+            let length = match value {
+                Value::List(items) | Value::Tuple(items) => items.len(),
+                Value::Dict(entries) => entries.len(),
+                _ => 0,
+            };
+            self.fuel = self.fuel.saturating_sub(length as u32);
+            let value = self.since((frame.file, &frame.scope), name, value);
+            return self.current(value);
+        }
+        let scope = Scope { file: frame.file, path: &frame.scope };
+        let found = match self.meaning(scope, name) {
+            Resolution::Constant(at) if let Some(before) = self.bound_now(frame, at) => {
+                resolve_before(self.sources, scope, name, before)
+            }
+            found => found,
+        };
+        match found {
+            found @ (Resolution::Undefined | Resolution::Unknown) => {
+                match (self.bound_by_running(frame, name), found) {
+                    (Some(value), _) => value,
+                    _ if &**name == "__name__" => self.module_name(frame.file),
+                    (None, Resolution::Undefined) => Value::Global(name.clone()),
+                    (None, _) => Value::Unknown,
+                }
+            }
+            Resolution::Function(at) if let Some(frame) = self.made_in(at, frame) => {
+                Value::Callable(Callable::Closure { frame, at })
+            }
+            Resolution::Class(class) if let Some(around) = self.stands_in(class, frame) => {
+                Value::Callable(Callable::Local { class, around })
+            }
+            found => self.resolved(found),
+        }
+    }
+
+    /// What a module calls itself: `__main__` where it is run as a program.
+    fn module_name(&self, file: FileId) -> Value {
+        match self.program == Some(file) {
+            true => Value::Str(MAIN.into()),
+            false => Value::Unknown,
+        }
+    }
+
+    /// The first binding of the statement of a module that is being run or whose value is being looked
+    /// for, where a name is bound by that statement: in it the name is what it was before, as in
+    /// `kernel = {16: tuned(kernel)}`.
+    fn bound_now(&self, frame: &Frame, at: ItemRef) -> Option<u32> {
+        let (_, now) = *self.binding.last().filter(|(file, _)| *file == at.file)?;
+        let module = self.sources.module(at.file).filter(|_| frame.scope.is_empty())?;
+        let binds = |item: &Item| now.contains_range(item.range);
+        if !binds(module.items.get(at.index as usize)?) {
+            return None;
+        }
+        module.items.iter().position(binds).map(|first| first as u32)
+    }
+
+    /// The variables and code around a subclass of `torch.autograd.Function` that stands in the running
+    /// function.
+    fn stands_in(&self, class: ItemRef, frame: &mut Frame) -> Option<Arc<Frame>> {
+        let is_here = class.file == frame.file
+            && !frame.scope.is_empty()
+            && item_scope(self.sources, class) == frame.scope[..];
+        (is_here && self.is_differentiable(class)).then(|| frame.kept())
+    }
+
+    /// The variables and code that a plain function sees which stands in the running function, or in one
+    /// around that.
+    fn made_in(&self, at: ItemRef, frame: &mut Frame) -> Option<Arc<Frame>> {
+        if at.file != frame.file || frame.scope.is_empty() {
+            return None;
+        }
+        let scope = item_scope(self.sources, at);
+        let is_own = scope == frame.scope[..];
+        let around = frame.of_scope(&scope).cloned();
+        let found = function(self.sources, at).filter(|_| is_own || around.is_some())?;
+        let made = if is_own { Some(frame.kept()) } else { around };
+        made.filter(|_| self.is_plain(at.file, &scope, &found))
+    }
+
+    /// What a name means that no variable binds.
+    pub(crate) fn meaning(&mut self, scope: Scope<'_>, name: &Name) -> Resolution {
+        let scopes = self.meanings.entry(scope.file).or_default();
+        if let Some(known) = scopes.get(scope.path).and_then(|names| names.get(name)) {
+            return known.clone();
+        }
+        let found = resolve(self.sources, scope, name);
+        scopes.entry(scope.path.to_vec()).or_default().insert(name.clone(), found.clone());
+        found
+    }
+
+    /// The value of what a name or dotted path means.
+    fn resolved(&mut self, found: Resolution) -> Value {
+        match found {
+            Resolution::Constant(at) | Resolution::Constexpr(at) => {
+                let bound = item(self.sources, at).filter(|bound| bound.scope.is_empty());
+                if let Some(Item { name, .. }) = &bound
+                    && let Some(held) = self.held(Owner::Module(at.file), name)
+                {
+                    return held;
+                }
+                let mut value = self.constant_at(at);
+                for other in self.other_outcomes(at) {
+                    let other = match resolve_item(self.sources, other) {
+                        Resolution::Constant(_) | Resolution::Constexpr(_) => {
+                            self.constant_at(other)
+                        }
+                        _ => Value::Unknown,
+                    };
+                    value = self.one_of(value, &other);
+                }
+                match bound {
+                    Some(bound) => self.first_held(at.file, &bound.name, value),
+                    None => value,
+                }
+            }
+            Resolution::Triton(path) if &*path == "__version__" => {
+                let text = |version| Value::Str(format!("{version}.0").into());
+                Value::OneOf([TritonVersion::V3_6, TritonVersion::V3_9].map(text).into())
+            }
+            Resolution::Triton(path) => match language_dtype(&path) {
+                Some(dtype) => Value::DType(dtype.into()),
+                None => Value::Named(Resolution::Triton(path)),
+            },
+            Resolution::External(path) => external_value(path),
+            Resolution::Unknown | Resolution::Undefined => Value::Unknown,
+            found => Value::Named(found),
+        }
+    }
+
+    /// The value that a binding of a module gives.
+    fn constant_at(&mut self, at: ItemRef) -> Value {
+        let Some(constant) = constant(self.sources, at) else { return Value::Unknown };
+        let Some(Item { name, range, scope, .. }) = item(self.sources, at) else {
+            return Value::Unknown;
+        };
+        if self.depth >= MAX_DEPTH {
+            return Value::Unknown;
+        }
+        self.depth += 1;
+        self.binding.push((at.file, range));
+        let value =
+            self.module_expr(at.file, &scope, (&constant.body, &constant.map), constant.value);
+        self.binding.pop();
+        self.depth -= 1;
+        let value = match scope.is_empty() {
+            true => self.as_imported(at.file, &name, value),
+            false => value,
+        };
+        let value = match resolve_item(self.sources, at) {
+            Resolution::Constexpr(_) => Value::Constexpr(Box::new(value.plain().clone())),
+            _ => value,
+        };
+        let is_followed = scope.is_empty() && self.entry.is_some();
+        match !is_followed && self.is_rebound(at.file, &scope, &name) {
+            true => value.degraded(),
+            false => value,
+        }
+    }
+
+    /// `value.attr`, after what it is an attribute of.
+    pub(crate) fn attribute(
+        &mut self,
+        frame: &mut Frame,
+        value: ExprId,
+        attr: &Name,
+    ) -> (Value, Value) {
+        let owner = self.expr(frame, value);
+        let member = self.attribute_of(frame.file, &owner, attr);
+        (owner, self.seen_from(frame, member))
+    }
+
+    /// A member of a class that stands in a function, with the variables that its methods see there.
+    pub(crate) fn member_of_local(
+        &mut self,
+        class: ItemRef,
+        around: Arc<Frame>,
+        name: &str,
+    ) -> Value {
+        match self.member(&Resolution::Class(class), name) {
+            Value::Callable(Callable::Apply { .. }) => {
+                Value::Callable(Callable::Apply { class, around: Some(around) })
+            }
+            member => member,
+        }
+    }
+
+    /// A member of a class with the variables that its methods see, where the class stands in the running
+    /// function, or in one around that.
+    pub(crate) fn seen_from(&mut self, frame: &mut Frame, member: Value) -> Value {
+        let Value::Callable(Callable::Apply { class, around: None }) = member else {
+            return member;
+        };
+        let scope = item_scope(self.sources, class);
+        let around = match frame.scope[..] == scope[..] {
+            _ if scope.is_empty() || class.file != frame.file => None,
+            true => Some(frame.kept()),
+            false => frame.of_scope(&scope).cloned(),
+        };
+        Value::Callable(Callable::Apply { class, around })
+    }
+
+    /// A member of a value, as code of a file sees it.
+    pub(crate) fn attribute_of(&mut self, file: FileId, owner: &Value, attr: &Name) -> Value {
+        match owner {
+            Value::Named(Resolution::Function(at) | Resolution::Class(at))
+            | Value::Callable(Callable::Undecorated(at) | Callable::Closure { at, .. })
+                if &**attr == "__name__" =>
+            {
+                item(self.sources, *at).map_or(Value::Unknown, |item| Value::Str(item.name))
+            }
+            Value::Member(member) => self.attribute_of_member(member, attr),
+            Value::Callable(Callable::Local { class, around }) => {
+                self.member_of_local(*class, around.clone(), attr)
+            }
+            Value::Named(base) => self.member(base, attr),
+            Value::Object(object) => match self.object_attribute(*object, attr) {
+                Value::Unknown => match self.of_class(*object, attr) {
+                    Value::Unknown => self.made_attribute(*object, attr),
+                    value => value,
+                },
+                value => value,
+            },
+            // Before a backward pass there are no gradients but those that are set.
+            Value::Tensor(tensor) if &**attr == "grad" && !self.differentiated => {
+                match tensor.allocation().and_then(|id| self.gradients.get(&id)) {
+                    Some(set) => self.current(set.clone()),
+                    None if self.doubt.is_whole => Value::Unknown,
+                    None => tensor::attribute(owner, attr),
+                }
+            }
+            Value::Record { names, .. } => match tensor::attribute(owner, attr) {
+                Value::Unknown => self.record_property(file, names, owner, attr),
+                field => field,
+            },
+            Value::OneOf(values) if values.iter().all(|it| matches!(it, Value::Record { .. })) => {
+                let found: Vec<Value> =
+                    values.iter().map(|value| self.attribute_of(file, value, attr)).collect();
+                self.any_of(found)
+            }
+            Value::Int(_) | Value::Float(_) if !self.uses_numpy => {
+                misuse::of_number(owner, attr).unwrap_or_else(|| tensor::attribute(owner, attr))
+            }
+            value => self.unless_set(file, tensor::attribute(value, attr)),
+        }
+    }
+
+    /// A member of a tensor; not known where the file gives such a member to anything.
+    pub(crate) fn unless_set(&self, file: FileId, member: Value) -> Value {
+        let Value::Raises(Misuse::NoMember { name, .. }) = &member else { return member };
+        match self.is_member_set(file, name) {
+            true => Value::Unknown,
+            false => member,
+        }
+    }
+
+    /// Whether a file may give anything a member of this name, be it by a string.
+    fn is_member_set(&self, file: FileId, name: &str) -> bool {
+        let is_text =
+            |expr: &Expr| matches!(expr, Expr::Literal(Literal::Str(text)) if **text == *name);
+        self.any_body(file, |body| assigns(body, name) || body.exprs.values().any(is_text))
+    }
+
+    /// Whether a file assigns a member of this name to anything.
+    pub(crate) fn is_member_assigned(&self, file: FileId, name: &str) -> bool {
+        let is_setter = |expr: &Expr| expr.is_name("setattr");
+        self.any_body(file, |body| assigns(body, name) || body.exprs.values().any(is_setter))
+    }
+
+    fn any_body(&self, file: FileId, holds: impl Fn(&Body) -> bool) -> bool {
+        let Some(module) = self.sources.module(file) else { return false };
+        let in_functions = module.items.iter().any(|item| match &item.kind {
+            ItemKind::Function(function) => holds(&function.body),
+            _ => false,
+        });
+        in_functions || module.mains.iter().any(|main| holds(&main.body))
+    }
+
+    /// A member of something that has a name.
+    pub(crate) fn member(&mut self, base: &Resolution, name: &str) -> Value {
+        match (base, name) {
+            (Resolution::Class(at), _) => match self.method_of_class(*at, name) {
+                Some(method) => method,
+                None if name == "apply" => {
+                    Value::Callable(Callable::Apply { class: *at, around: None })
+                }
+                None if self.entry.is_none() && self.is_member_assigned(at.file, name) => {
+                    Value::Unknown
+                }
+                None => self.class_variable(*at, name),
+            },
+            // A class method of one of Triton's own classes.
+            (Resolution::Triton(class), _) => {
+                Value::Named(Resolution::Triton(format!("{class}.{name}").into()))
+            }
+            _ => {
+                let member = resolve_member(self.sources, base, name);
+                self.resolved(member)
+            }
+        }
+    }
+}
+
+/// Whether code assigns a member of this name to anything.
+fn assigns(body: &Body, name: &str) -> bool {
+    let is_it = |target: ExprId| matches!(&body.exprs[target], Expr::Attribute { attr, .. } if **attr == *name);
+    body.stmts.values().flat_map(Stmt::targets).any(is_it)
+}
+
+fn math_constant(name: &str) -> Option<f64> {
+    Some(match name {
+        "e" => std::f64::consts::E,
+        "inf" => f64::INFINITY,
+        "nan" => f64::NAN,
+        "pi" => std::f64::consts::PI,
+        "tau" => std::f64::consts::TAU,
+        _ => return None,
+    })
+}
+
+/// Something outside of the project; what tells the kind of device is that of NVIDIA.
+fn external_value(path: Vec<Name>) -> Value {
+    if let Some(dtype) = dtype::torch_dtype(&path) {
+        return Value::TorchDType(dtype.into());
+    }
+    let names: Vec<&str> = path.iter().map(|name| &**name).collect();
+    if let ["math" | "numpy" | "torch", constant] = names.as_slice()
+        && let Some(number) = math_constant(constant)
+    {
+        return Value::Float(Some(number));
+    }
+    if let ["torch", "__version__"] = names.as_slice() {
+        return versions::of_torch();
+    }
+    let known = installation::named(&names).and_then(|fact| Value::of_fact(&fact, 0));
+    known.unwrap_or(Value::Named(Resolution::External(path)))
+}

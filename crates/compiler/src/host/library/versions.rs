@@ -1,0 +1,60 @@
+//! Versions of packages that host code compares: `packaging.version.parse(triton.__version__)`.
+
+use std::sync::Arc;
+
+use crate::hir::Name;
+use crate::host::code::arguments::Args;
+use crate::host::value::Value;
+use crate::specialization::TupleNames;
+
+/// Versions of PyTorch in use with the versions of Triton that the table of builtins knows, as
+/// `torch.__version__` says them.
+const OF_TORCH: &[&str] = &["2.10.0+cu128", "2.11.0+cu130"];
+
+/// What a version is asked for. It compares by its numbers, from which the others follow.
+const FIELDS: &[&str] = &["major", "minor", "micro", "release", "base_version"];
+
+/// How many numbers a version has: those that it lacks count as 0.
+const NUMBERS: usize = 3;
+
+/// `torch.__version__`.
+pub(crate) fn of_torch() -> Value {
+    Value::OneOf(OF_TORCH.iter().map(|version| Value::Str((*version).into())).collect())
+}
+
+/// What a function outside of the project makes of the text of a version; `None` for other functions.
+pub(crate) fn parsed(path: &[&str], args: &Args<'_>) -> Option<Value> {
+    let parses = matches!(
+        path,
+        ["packaging", "version", "parse" | "Version"]
+            | ["packaging", "version", "version", "parse" | "Version"]
+            | ["pkg_resources", "parse_version"]
+            | ["distutils", "version", "LooseVersion" | "StrictVersion"]
+    );
+    parses.then(|| args.get(0, "version").and_then(parse).unwrap_or(Value::Unknown))
+}
+
+/// The numbers of a version without what follows them by a local label; none of one before a release.
+fn parse(text: &Value) -> Option<Value> {
+    let text = match text.plain() {
+        Value::OneOf(texts) => {
+            return Some(Value::OneOf(texts.iter().map(parse).collect::<Option<_>>()?));
+        }
+        Value::Str(text) => text,
+        _ => return None,
+    };
+    let release = text.split('+').next()?;
+    let numbers = release.split('.').map(|part| part.parse().ok());
+    let mut numbers = numbers.collect::<Option<Vec<i128>>>()?;
+    if numbers.len() > NUMBERS {
+        return None;
+    }
+    numbers.resize(NUMBERS, 0);
+    let base: Vec<String> = numbers.iter().map(i128::to_string).collect();
+    let fields = FIELDS.iter().map(|field| Name::from(*field)).collect();
+    let names = Arc::new(TupleNames { class: "Version".into(), fields });
+    let mut items: Vec<Value> =
+        numbers.into_iter().map(|number| Value::Int(Some(number))).collect();
+    items.extend([Value::Tuple(items.clone()), Value::Str(base.join(".").into())]);
+    Some(Value::Record { names, items })
+}

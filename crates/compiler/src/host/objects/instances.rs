@@ -1,0 +1,474 @@
+//! Instances of the project's own classes, those of `torch.nn.Module` among them: what their
+//! constructors set, what their methods do, and what calls of them run.
+
+use std::sync::Arc;
+
+use crate::builtins::TORCH;
+use crate::hir::{Class, Expr, ExprId, Item, ItemKind, Name};
+use crate::host::code::arguments::Args;
+use crate::host::code::operators;
+use crate::host::code::statics::Owner;
+use crate::host::objects::records::is_data_base;
+use crate::host::torch::modules::{CHANGE_SEQUENCE, known_class, torch_class};
+use crate::host::value::{Callable, Value};
+use crate::host::{Frame, Host};
+use crate::project::{self, ItemRef, Resolution, Scope, class, resolve_expr};
+
+/// Classes whose bases are followed no deeper than this.
+const MAX_BASES: usize = 8;
+
+/// The class of Python's own tests.
+const TEST_CASE: &[&str] = &["unittest", "TestCase"];
+
+/// Methods of PyTorch's modules that change neither types nor shapes, and give the module.
+const KEEPING: &[&str] =
+    &["cpu", "cuda", "eval", "requires_grad_", "share_memory", "train", "zero_grad"];
+
+/// Classes outside of the project that make no difference to how instances are made.
+const PLAIN_BASES: &[&[&str]] = &[
+    &["abc", "ABC"],
+    &["collections", "OrderedDict"],
+    &["collections", "UserDict"],
+    &["typing", "Generic"],
+    &["typing", "Protocol"],
+    &["typing_extensions", "Protocol"],
+];
+
+/// The method that a call of a module runs.
+const FORWARD: &str = "forward";
+
+/// The attribute of a module that says whether it is in training.
+const TRAINING: &str = "training";
+
+/// Methods that change it, also that of modules which others hold.
+const CHANGE_MODE: &[&str] = &["eval", "train"];
+
+impl Host<'_> {
+    /// Notes what calls of a method of this name may do to any module.
+    pub(crate) fn note_mode(&mut self, method: &str) {
+        self.modes_change |= CHANGE_MODE.contains(&method);
+    }
+
+    /// Whether an attribute need not be what it was set to, because modules change it by themselves.
+    pub(crate) fn is_of_mode(&self, attr: &str) -> bool {
+        attr == TRAINING && self.modes_change
+    }
+
+    /// `Class(...)` with what the constructor sets; unknown for classes whose bases or decorators
+    /// may make something else of it.
+    pub(crate) fn instance(&mut self, at: ItemRef, args: &[(Option<Name>, Value)]) -> Value {
+        if !self.is_made_plainly(at, 0) {
+            return Value::Unknown;
+        }
+        let instance = self.object();
+        let Value::Object(number) = instance else { return Value::Unknown };
+        self.classes.insert(number, at);
+        if self.is_module(at) {
+            self.set_attribute(number, &TRAINING.into(), Value::Bool(Some(true)));
+        }
+        let init = self.class_method(at, "__init__");
+        if self.is_mapping(at) {
+            let held: &[_] = if init.is_some() { &[] } else { args };
+            self.fill_mapping(number, &Args(held));
+        }
+        if let Some(init) = init {
+            let mut given = vec![(None, instance.clone())];
+            given.extend(args.iter().cloned());
+            self.call_function(init, &given);
+        } else if let Some(base) = self.torch_base(at) {
+            self.construct(number, base, &Args(args));
+        } else if self.is_data_class(at) {
+            self.fill(number, at, args);
+            self.special(&instance, "__post_init__", &[]);
+        }
+        instance
+    }
+
+    pub(crate) fn class_value(&mut self, at: ItemRef, class: &Class, value: ExprId) -> Value {
+        let map = Arc::new(class.map.clone());
+        self.module_expr(
+            at.file,
+            &project::item_scope(self.sources, at),
+            (&class.body, &map),
+            value,
+        )
+    }
+
+    /// What an instance has of its class: a variable, or what a property gives.
+    pub(crate) fn of_class(&mut self, object: usize, name: &str) -> Value {
+        let Some(at) = self.classes.get(&object).copied() else { return Value::Unknown };
+        if let Some(method) = self.class_method(at, name) {
+            return match self.is_marked(method, "property") {
+                _ if project::is_jit(self.sources, method) => Value::Named(Resolution::Jit(method)),
+                true => self.call_function(method, &[(None, Value::Object(object))]),
+                false if self.has_own(object, name) => Value::Unknown,
+                false if self.is_cached(method) => {
+                    let value = self.call_function(method, &[(None, Value::Object(object))]);
+                    let kept = if self.doubt.has_run() { value.clone() } else { Value::Unknown };
+                    self.replace_attribute(object, &name.into(), kept);
+                    value
+                }
+                false => self.bound_method(object, at, method),
+            };
+        }
+        self.class_variable(at, name)
+    }
+
+    /// What a variable of a class or of its bases is when it is made.
+    pub(crate) fn class_variable(&mut self, at: ItemRef, name: &str) -> Value {
+        for at in self.lineage(at) {
+            if let Some(held) = self.held(Owner::Class(at), name) {
+                return held;
+            }
+            let Some(class) = class(self.sources, at) else { return Value::Unknown };
+            let field = class.fields.iter().find(|(field, ..)| **field == *name);
+            if let Some((_, _, Some(value))) = field {
+                let value = match self.member_of_class(at, name) {
+                    Value::Unknown => self.class_value(at, &class, *value),
+                    member => member,
+                };
+                return self.first_held_by_class(at, name, value);
+            }
+        }
+        Value::Unknown
+    }
+
+    /// `instance(...)`: the class's `__call__`, or the `forward` of a module.
+    pub(crate) fn call_instance(&mut self, object: usize, args: &[(Option<Name>, Value)]) -> Value {
+        if self.is_torch_object(object) && self.has_own(object, FORWARD) {
+            return match self.object_attribute(object, FORWARD) {
+                Value::Object(_) | Value::Unknown => Value::Unknown,
+                forward => self.call_value(&forward, args),
+            };
+        }
+        let Some(at) = self.classes.get(&object).copied() else {
+            return match self.modules.get(&object).copied() {
+                Some(class) => self.call_torch_module(object, class, args),
+                None => Value::Unknown,
+            };
+        };
+        let called = self.class_method(at, "__call__");
+        let forward = || self.class_method(at, FORWARD).filter(|_| self.is_module(at));
+        match called.or_else(forward) {
+            Some(method) => self.call_function(method, &with_receiver(object, args)),
+            None => match self.torch_base(at) {
+                Some(base) => self.call_torch_module(object, base, args),
+                None => Value::Unknown,
+            },
+        }
+    }
+
+    /// Whether a method of an object is one of its class in the project.
+    pub(crate) fn has_own_method(&mut self, object: usize, name: &str) -> bool {
+        let class = self.classes.get(&object).copied();
+        class.is_some_and(|class| self.class_method(class, name).is_some())
+    }
+
+    /// `instance.name(...)`.
+    pub(crate) fn instance_method(
+        &mut self,
+        object: usize,
+        name: &str,
+        args: &[(Option<Name>, Value)],
+    ) -> Value {
+        match self.object_attribute(object, name) {
+            Value::Unknown => {}
+            Value::Object(inner) => return self.call_instance(inner, args),
+            held => return self.call_value(&held, args),
+        }
+        let Some(at) = self.classes.get(&object).copied() else {
+            return match self.modules.contains_key(&object) {
+                true if args.is_empty()
+                    && let Some(listed) = self.of_dict(object, name) =>
+                {
+                    listed
+                }
+                true if CHANGE_SEQUENCE.contains(&name) => {
+                    self.change_sequence(object, name, Args(args).get(0, "module").cloned());
+                    Value::Object(object)
+                }
+                true => self.module_method(object, name, args),
+                false => Value::Unknown,
+            };
+        };
+        if let Some(method) = self.class_method(at, name) {
+            return match self.is_marked(method, "staticmethod") {
+                true => self.call_function(method, args),
+                false if self.is_marked(method, "classmethod") => {
+                    let class = (None, Value::Named(Resolution::Class(at)));
+                    let given: Vec<_> = [class].into_iter().chain(args.iter().cloned()).collect();
+                    self.call_function(method, &given)
+                }
+                false => self.call_function(method, &with_receiver(object, args)),
+            };
+        }
+        match (name, args) {
+            (
+                "register_buffer" | "register_parameter",
+                [(None, Value::Str(name)), (_, value), ..],
+            ) => {
+                let value = self.parameter_of(value.clone());
+                self.set_attribute(object, &name.clone(), value);
+                Value::None
+            }
+            _ if self.is_module(at) => self.module_method(object, name, args),
+            _ => self.mapping_method(object, name, &Args(args)),
+        }
+    }
+
+    /// `Class.name` of a method: a function, which `@classmethod` gives the class.
+    pub(crate) fn method_of_class(&self, at: ItemRef, name: &str) -> Option<Value> {
+        let method = self.class_method(at, name)?;
+        if project::is_jit(self.sources, method) {
+            return Some(Value::Named(Resolution::Jit(method)));
+        }
+        let function = Value::Named(Resolution::Function(method));
+        Some(match self.is_marked(method, "classmethod") {
+            true => Value::Callable(Callable::Partial {
+                callee: Box::new(function),
+                args: vec![(None, Value::Named(Resolution::Class(at)))],
+            }),
+            false => function,
+        })
+    }
+
+    /// `super().name(...)` in a method: the first base of the project that has it, for the object
+    /// that the method is of.
+    pub(crate) fn call_super(
+        &mut self,
+        frame: &Frame,
+        name: &str,
+        args: &[(Option<Name>, Value)],
+    ) -> Value {
+        let [class @ .., method] = &frame.scope[..] else { return Value::Unknown };
+        let Some(module) = self.sources.module(frame.file) else { return Value::Unknown };
+        let is_class =
+            |item: &Item| matches!(item.kind, ItemKind::Class(_)) && item.body_scope() == class;
+        let Some(index) = module.items.iter().position(is_class) else { return Value::Unknown };
+        let at = ItemRef { file: frame.file, index: index as u32 };
+        let function = self.method(at.file, class, method);
+        let function = function.and_then(|method| project::function(self.sources, method));
+        let receiver = function.and_then(|function| Some(function.params.first()?.name.clone()));
+        let object = match receiver.and_then(|name| frame.variables.get(&name)) {
+            Some(Value::Object(object)) => *object,
+            _ => return Value::Unknown,
+        };
+        let mut bases = self.lineage(at).into_iter().skip(1);
+        match bases.find_map(|base| self.class_method(base, name)) {
+            Some(method) => self.call_function(method, &with_receiver(object, args)),
+            None if name == "__init__" => {
+                if let Some(base) = self.torch_base(at) {
+                    self.construct(object, base, &Args(args));
+                } else if self.is_optimizer(at) {
+                    self.construct_optimizer(object, &Args(args));
+                } else if self.holds_items(&Value::Object(object)) {
+                    self.fill_mapping(object, &Args(args));
+                }
+                Value::None
+            }
+            None => match (name, args) {
+                ("__setattr__", [(_, attr), (_, value)]) => {
+                    self.set_by_name(object, attr, value);
+                    Value::None
+                }
+                ("__setitem__", [(_, key), (_, value)]) => {
+                    self.set_mapped(object, key.clone(), value);
+                    Value::None
+                }
+                ("__getitem__", [(_, key)]) => self
+                    .items_of(&Value::Object(object))
+                    .map_or(Value::Unknown, |items| operators::subscript(&Value::Dict(items), key)),
+                _ => self.mapping_method(object, name, &Args(args)),
+            },
+        }
+    }
+
+    /// The known class of PyTorch's modules that a class derives from.
+    pub(crate) fn torch_base(&self, at: ItemRef) -> Option<&'static str> {
+        let bases = self.lineage(at).into_iter().flat_map(|at| self.bases(at));
+        bases.into_iter().find_map(|base| match base {
+            Resolution::External(path) => known_class(&path),
+            _ => None,
+        })
+    }
+
+    /// True for a class of PyTorch's optimizers.
+    fn is_optimizer(&self, at: ItemRef) -> bool {
+        let mut bases = self.lineage(at).into_iter().flat_map(|at| self.bases(at));
+        bases.any(|base| is_torch_optimizer(&base))
+    }
+
+    /// True for a class of functions that PyTorch differentiates.
+    pub(crate) fn is_differentiable(&self, at: ItemRef) -> bool {
+        let paths =
+            [&[TORCH, "autograd", "Function"][..], &[TORCH, "autograd", "function", "Function"]];
+        let mut bases = self.lineage(at).into_iter().flat_map(|at| self.bases(at));
+        bases.any(|base| paths.iter().any(|path| is_external(&base, path)))
+    }
+
+    /// True for a class of Python's own tests.
+    pub(crate) fn is_test_case(&self, at: ItemRef) -> bool {
+        let mut bases = self.lineage(at).into_iter().flat_map(|at| self.bases(at));
+        bases.any(|base| is_external(&base, TEST_CASE))
+    }
+
+    /// A method of a class or of the classes of the project that it derives from.
+    pub(crate) fn class_method(&self, at: ItemRef, name: &str) -> Option<ItemRef> {
+        self.lineage(at).into_iter().find_map(|at| {
+            let scope = project::item(self.sources, at)?.body_scope();
+            let method = self.method(at.file, &scope, name)?;
+            // A function that only stands for a method gets no object.
+            let is_own = project::item_scope(self.sources, method) == scope;
+            project::function(self.sources, method).filter(|_| is_own).map(|_| method)
+        })
+    }
+
+    /// A class with those of the project that it derives from, itself first.
+    pub(crate) fn lineage(&self, at: ItemRef) -> Vec<ItemRef> {
+        let mut classes = vec![at];
+        let mut next = 0;
+        while let Some(at) = classes.get(next).copied().filter(|_| next < MAX_BASES) {
+            for base in self.bases(at) {
+                if let Resolution::Class(base) = base
+                    && !classes.contains(&base)
+                {
+                    classes.push(base);
+                }
+            }
+            next += 1;
+        }
+        classes
+    }
+
+    /// Whether an object is an instance of a class, or of one of several, where that is known.
+    pub(crate) fn is_object_of(&self, object: usize, class: &Value) -> Option<bool> {
+        match class {
+            Value::Tuple(classes) => {
+                let known = classes.iter().map(|class| self.is_object_of(object, class));
+                let known: Vec<Option<bool>> = known.collect();
+                match known.contains(&Some(true)) {
+                    true => Some(true),
+                    false => known.iter().all(Option::is_some).then_some(false),
+                }
+            }
+            Value::Named(Resolution::Class(class)) => {
+                let own = *self.classes.get(&object)?;
+                let lineage = self.lineage(own);
+                match lineage.contains(class) {
+                    true => Some(true),
+                    // A protocol asks for members, and one of another class may derive from it in a way that is
+                    // not seen.
+                    false => {
+                        let is_plain = self.derives_plainly(&lineage)
+                            && self.derives_plainly(&self.lineage(*class));
+                        is_plain.then_some(false)
+                    }
+                }
+            }
+            Value::Named(tensor) if is_external(tensor, &[TORCH, "Tensor"]) => {
+                match self.sparse.contains(&object) {
+                    true => Some(true),
+                    false => self.is_no_tensor(object).then_some(false),
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether an object is certainly no tensor: contexts of functions, namespaces, and instances of classes
+    /// that derive from none but modules.
+    fn is_no_tensor(&self, object: usize) -> bool {
+        let class = self.classes.get(&object);
+        class.is_none_or(|class| self.derives_plainly(&self.lineage(*class)))
+    }
+
+    /// Whether classes derive from none but each other, modules and Python's own.
+    pub(crate) fn derives_plainly(&self, lineage: &[ItemRef]) -> bool {
+        let is_plain = |base: &Resolution| match base {
+            Resolution::Class(_) | Resolution::Undefined => true,
+            base => is_torch_module(base),
+        };
+        lineage.iter().all(|at| self.bases(*at).iter().all(is_plain))
+    }
+
+    pub(crate) fn bases(&self, at: ItemRef) -> Vec<Resolution> {
+        let Some(class) = class(self.sources, at) else { return Vec::new() };
+        let scope = project::item_scope(self.sources, at);
+        let scope = Scope { file: at.file, path: &scope };
+        let resolve =
+            |base| resolve_expr(self.sources, scope, &class.body, plain_base(&class, base));
+        class.bases.iter().copied().map(resolve).collect()
+    }
+
+    /// Whether an object is a module of PyTorch.
+    pub(crate) fn is_torch_object(&self, object: usize) -> bool {
+        let class = self.classes.get(&object);
+        self.modules.contains_key(&object) || class.is_some_and(|class| self.is_module(*class))
+    }
+
+    /// True for a module of PyTorch.
+    fn is_module(&self, at: ItemRef) -> bool {
+        self.lineage(at).into_iter().any(|at| self.bases(at).iter().any(is_torch_module))
+    }
+
+    /// True where the class makes its instances as Python does: neither a base nor a decorator is
+    /// unknown.
+    fn is_made_plainly(&mut self, at: ItemRef, depth: usize) -> bool {
+        let Some(class) = class(self.sources, at).filter(|_| depth < MAX_BASES) else {
+            return false;
+        };
+        let mut decorators = class.decorators.iter();
+        if !decorators.all(|decorator| self.keeps_class(at, &class, *decorator)) {
+            return false;
+        }
+        self.bases(at).into_iter().all(|base| match base {
+            Resolution::Class(base) => base != at && self.is_made_plainly(base, depth + 1),
+            Resolution::Undefined => true,
+            base => {
+                is_torch_module(&base)
+                    || is_torch_optimizer(&base)
+                    || is_external(&base, TEST_CASE)
+                    || is_data_base(&base)
+                    || PLAIN_BASES.iter().any(|plain| is_external(&base, plain))
+            }
+        })
+    }
+
+    /// True where a decorator of Python's own marks a method.
+    pub(crate) fn is_marked(&self, method: ItemRef, by: &str) -> bool {
+        let Some(function) = project::function(self.sources, method) else { return false };
+        function.decorators.iter().any(|decorator| function.body.exprs[*decorator].is_name(by))
+    }
+}
+
+/// Whether a method of PyTorch's modules gives the module, with all that it holds as it is where it is
+/// not told a type.
+pub(crate) fn keeps_module(name: &str, args: &[(Option<Name>, Value)]) -> bool {
+    KEEPING.contains(&name) || name == "to" && !args.is_empty()
+}
+
+fn with_receiver(object: usize, args: &[(Option<Name>, Value)]) -> Vec<(Option<Name>, Value)> {
+    std::iter::once((None, Value::Object(object))).chain(args.iter().cloned()).collect()
+}
+
+/// The class that a base is made of: that of `Generic[T]` is `Generic`.
+fn plain_base(class: &Class, base: ExprId) -> ExprId {
+    match class.body.exprs[base] {
+        Expr::Subscript { value, .. } => value,
+        _ => base,
+    }
+}
+
+fn is_torch_module(base: &Resolution) -> bool {
+    is_external(base, &["torch", "nn", "modules", "Module"])
+        || matches!(base, Resolution::External(path) if torch_class(path).is_some())
+}
+
+fn is_torch_optimizer(base: &Resolution) -> bool {
+    let paths = [&[TORCH, "optim", "Optimizer"][..], &[TORCH, "optim", "optimizer", "Optimizer"]];
+    paths.iter().any(|path| is_external(base, path))
+}
+
+pub(crate) fn is_external(found: &Resolution, path: &[&str]) -> bool {
+    matches!(found, Resolution::External(found) if found.iter().map(|name| &**name).eq(path.iter().copied()))
+}

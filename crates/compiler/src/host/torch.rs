@@ -1,0 +1,32 @@
+//! What PyTorch and NumPy make: tensors and what is known of them, modules, gradients.
+
+pub(crate) mod algebra;
+pub(crate) mod arrays;
+pub(crate) mod autocast;
+pub(crate) mod autograd;
+pub(crate) mod data;
+pub(crate) mod devices;
+pub(crate) mod drawn;
+pub(crate) mod einops;
+pub(crate) mod elementwise;
+pub(crate) mod fits;
+pub(crate) mod initial;
+pub(crate) mod layers;
+pub(crate) mod layout;
+pub(crate) mod limits;
+pub(crate) mod made;
+pub(crate) mod misuse;
+pub(crate) mod modules;
+pub(crate) mod numbers;
+pub(crate) mod operations;
+pub(crate) mod optimizers;
+pub(crate) mod order;
+pub(crate) mod recast;
+pub(crate) mod reduced;
+pub(crate) mod sizes;
+pub(crate) mod sparse;
+pub(crate) mod states;
+pub(crate) mod submodules;
+pub(crate) mod tensor;
+pub(crate) mod views;
+pub(crate) mod wanted;

@@ -1,0 +1,268 @@
+//! Numbers of an axis, or of all axes, that are taken together: sums, extremes, orders.
+
+use std::cmp::Ordering;
+
+use ndarray::{ArrayD, ArrayView1, Axis, IxDyn};
+
+use super::{Data, Made, Ties};
+use crate::host::code::arguments::Args;
+use crate::host::code::operators::{position, truth};
+use crate::host::value::dtype::is_float;
+use crate::host::value::{Tensor, Value};
+
+/// What a function makes of the numbers along an axis.
+type OfRow = fn(ArrayView1<'_, f64>) -> f64;
+
+/// The type of what a function gives.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Gives {
+    /// As the tensor's.
+    Same,
+    /// Sums: those of integers are of 64 bits.
+    Sums,
+    /// Positions.
+    Positions,
+    /// Truth values.
+    Truths,
+}
+
+const REDUCTIONS: &[(&str, OfRow, Gives)] = &[
+    ("all", |row| f64::from(row.iter().all(|number| *number != 0.0)), Gives::Truths),
+    ("amax", greatest, Gives::Same),
+    ("amin", least, Gives::Same),
+    ("any", |row| f64::from(row.iter().any(|number| *number != 0.0)), Gives::Truths),
+    ("argmax", |row| extreme(row, Ordering::is_gt) as f64, Gives::Positions),
+    ("argmin", |row| extreme(row, Ordering::is_lt) as f64, Gives::Positions),
+    (
+        "count_nonzero",
+        |row| row.iter().filter(|number| **number != 0.0).count() as f64,
+        Gives::Positions,
+    ),
+    ("max", greatest, Gives::Same),
+    ("mean", |row| row.sum() / row.len() as f64, Gives::Same),
+    ("min", least, Gives::Same),
+    ("prod", |row| row.product(), Gives::Sums),
+    ("sum", |row| row.sum(), Gives::Sums),
+];
+
+fn greatest(row: ArrayView1<'_, f64>) -> f64 {
+    row.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+}
+
+fn least(row: ArrayView1<'_, f64>) -> f64 {
+    row.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
+/// The position of the first number of which no other comes before.
+fn extreme(row: ArrayView1<'_, f64>, is_better: fn(Ordering) -> bool) -> usize {
+    let better = |best: usize, at: usize| match is_better(row[at].total_cmp(&row[best])) {
+        true => at,
+        false => best,
+    };
+    (0..row.len()).fold(0, better)
+}
+
+/// What a function makes of numbers along axes; `None` for other functions.
+pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>, ties: Ties) -> Option<Made> {
+    if let Some((_, of, gives)) = REDUCTIONS.iter().find(|(known, ..)| *known == name) {
+        return reduced(name, tensor, args, *of, *gives);
+    }
+    let data = || super::of(tensor);
+    let axis = |at: usize, default: Option<i128>| axis_of(tensor, args.get(at, "dim"), default);
+    Some(match name {
+        "cumsum" | "cumprod" => {
+            let mut data = data()?;
+            let add = if name == "cumsum" { |a: f64, b: f64| a + b } else { |a, b| a * b };
+            data.numbers.accumulate_axis_inplace(Axis(axis(0, None)?), |before, here| {
+                *here = add(*before, *here)
+            });
+            let counted = !is_float(&data.dtype);
+            if counted { Data::new("i64", data.numbers) } else { data }.into()
+        }
+        "diff" if args.0.is_empty() => {
+            let data = data().filter(|data| data.numbers.ndim() == 1)?;
+            let numbers: Vec<f64> = data.numbers.iter().copied().collect();
+            Data::row(&data.dtype, numbers.windows(2).map(|pair| pair[1] - pair[0]).collect())
+                .into()
+        }
+        "flip" => {
+            let mut data = data()?;
+            let axes = args.get(0, "dims")?;
+            for axis in axes.elements().unwrap_or_else(|| vec![axes.clone()]) {
+                data.numbers.invert_axis(Axis(axis_of(tensor, Some(&axis), None)?));
+            }
+            data.into()
+        }
+        "sort" | "argsort" | "msort" => {
+            let stable = args.keyword("stable");
+            let at = if stable.is_some() { args.keyword("dim") } else { args.get(0, "dim") };
+            let at = axis_of(tensor, at, Some(if name == "msort" { 0 } else { -1 }))?;
+            let falls = flag(args.keyword("descending").or_else(|| args.get(1, "descending")))?;
+            let ties = if name == "msort" || flag(stable)? { Ties::InOrder } else { ties };
+            let (values, positions) = sorted(&data()?, at, falls, ties)?;
+            match name {
+                "argsort" => positions.into(),
+                "msort" => values.into(),
+                _ => Made::Record(["values", "indices"], [values, positions]),
+            }
+        }
+        "topk" => {
+            let at = axis(1, Some(-1))?;
+            let falls = args.get(2, "largest").map_or(Some(true), truth)?;
+            let count = usize::try_from(super::known(args.get(0, "k")?)?).ok()?;
+            let (mut values, mut positions) = sorted(&data()?, at, falls, ties)?;
+            for data in [&mut values, &mut positions] {
+                let first: Vec<usize> = (0..count).collect();
+                if count > data.numbers.shape()[at] {
+                    return None;
+                }
+                data.numbers = data.numbers.select(Axis(at), &first);
+            }
+            Made::Record(["values", "indices"], [values, positions])
+        }
+        "unique" => unique(&data()?, args)?,
+        "bincount" if args.get(0, "weights").is_none() => {
+            let least = args.get(1, "minlength").map_or(Some(0), super::known)?;
+            counted(&data()?.positions()?, usize::try_from(least).ok()?)?.into()
+        }
+        "_convert_indices_from_coo_to_csr" => {
+            let rows = usize::try_from(super::known(args.get(0, "size")?)?).ok()?;
+            starts(&data()?.positions()?, rows, flag(args.keyword("out_int32")))?.into()
+        }
+        _ => return None,
+    })
+}
+
+/// The position of an axis of a tensor that an argument names.
+pub(super) fn axis_of(
+    tensor: &Tensor,
+    given: Option<&Value>,
+    default: Option<i128>,
+) -> Option<usize> {
+    let rank = tensor.shape.as_ref()?.len();
+    let axis = match given {
+        None => default?,
+        Some(axis) => super::known(axis)?,
+    };
+    position(rank, axis)
+}
+
+fn flag(given: Option<&Value>) -> Option<bool> {
+    given.map_or(Some(false), truth)
+}
+
+fn reduced(name: &str, tensor: &Tensor, args: &Args<'_>, of: OfRow, gives: Gives) -> Option<Made> {
+    let data = super::of(tensor)?;
+    let dtype = match gives {
+        Gives::Positions => "i64",
+        Gives::Truths => "i1",
+        Gives::Sums if !is_float(&data.dtype) => "i64",
+        _ => &*data.dtype.clone(),
+    };
+    let dim = args.get(0, "dim").filter(|dim| **dim != Value::None);
+    let Some(dim) = dim else {
+        let all = data.numbers.flatten();
+        let has_none = all.is_empty() && !matches!(name, "sum" | "prod" | "all" | "any");
+        let number = (!has_none).then(|| of(all.view()))?;
+        return Some(Data::new(dtype, ArrayD::from_elem(IxDyn(&[]), number)).into());
+    };
+    let keeps = flag(args.get(1, "keepdim"))?;
+    let dims = dim.elements().unwrap_or_else(|| vec![dim.clone()]);
+    let mut axes = dims
+        .iter()
+        .map(|axis| axis_of(tensor, Some(axis), None))
+        .collect::<Option<Vec<usize>>>()?;
+    axes.sort_unstable();
+    if axes.len() > 1 && gives == Gives::Positions && name != "count_nonzero"
+        || axes.iter().any(|axis| data.numbers.shape()[*axis] == 0)
+    {
+        return None;
+    }
+    let along = |of: OfRow| {
+        axes.iter().rev().fold(data.numbers.clone(), |numbers, axis| {
+            let reduced = numbers.map_axis(Axis(*axis), of);
+            if keeps { reduced.insert_axis(Axis(*axis)) } else { reduced }
+        })
+    };
+    let made = Data::new(dtype, along(of));
+    let position: Option<OfRow> = match name {
+        "max" => Some(|row| extreme(row, Ordering::is_gt) as f64),
+        "min" => Some(|row| extreme(row, Ordering::is_lt) as f64),
+        _ => None,
+    };
+    Some(match position {
+        Some(position) => {
+            Made::Record(["values", "indices"], [made, Data::new("i64", along(position))])
+        }
+        None => made.into(),
+    })
+}
+
+/// Numbers along an axis in order, and the positions that they had; `None` where equal ones may come in
+/// any order.
+fn sorted(data: &Data, axis: usize, falls: bool, ties: Ties) -> Option<(Data, Data)> {
+    let (mut values, mut positions) = (data.numbers.clone(), data.numbers.clone());
+    let lanes = values.lanes_mut(Axis(axis)).into_iter();
+    for (mut values, mut positions) in lanes.zip(positions.lanes_mut(Axis(axis))) {
+        let numbers = values.to_vec();
+        let mut order: Vec<usize> = (0..numbers.len()).collect();
+        order.sort_by(|a, b| {
+            let order = numbers[*a].total_cmp(&numbers[*b]);
+            if falls { order.reverse() } else { order }
+        });
+        let is_tie = |pair: &[usize]| numbers[pair[0]] == numbers[pair[1]];
+        if ties == Ties::Open && order.windows(2).any(is_tie) {
+            return None;
+        }
+        for (at, from) in order.into_iter().enumerate() {
+            (values[at], positions[at]) = (numbers[from], from as f64);
+        }
+    }
+    Some((data.with(values), Data::new("i64", positions)))
+}
+
+/// Different numbers in order, and what else is asked for.
+fn unique(data: &Data, args: &Args<'_>) -> Option<Made> {
+    let is_told = |name: &str| args.keyword(name).map_or(Some(false), truth);
+    if args.get(3, "dim").is_some_and(|dim| *dim != Value::None) {
+        return None;
+    }
+    let mut different: Vec<f64> = data.numbers.iter().copied().collect();
+    different.sort_by(f64::total_cmp);
+    different.dedup();
+    let place = |number: &f64| {
+        different.binary_search_by(|known| known.total_cmp(number)).unwrap_or_default() as f64
+    };
+    let inverse = Data::new("i64", data.numbers.map(place));
+    let mut counts = vec![0.0; different.len()];
+    inverse.numbers.iter().for_each(|at| counts[*at as usize] += 1.0);
+    let mut made = vec![Data::row(&data.dtype, different)];
+    made.extend(is_told("return_inverse")?.then_some(inverse));
+    made.extend(is_told("return_counts")?.then(|| Data::row("i64", counts)));
+    Some(match made.len() {
+        1 => made.remove(0).into(),
+        _ => Made::Tuple(made),
+    })
+}
+
+/// Where each of so many rows begins among elements whose rows are in order, and where the last one ends.
+fn starts(of_rows: &[i128], rows: usize, is_short: Option<bool>) -> Option<Data> {
+    let counts = counted(of_rows, rows)?;
+    let ends = counts.numbers.iter().scan(0.0, |end, count| {
+        *end += count;
+        Some(*end)
+    });
+    let starts: Vec<f64> = [0.0].into_iter().chain(ends).collect();
+    let dtype = if is_short? { "i32" } else { "i64" };
+    (starts.len() == rows + 1).then(|| Data::row(dtype, starts))
+}
+
+/// How often each number from 0 on is there.
+fn counted(numbers: &[i128], least: usize) -> Option<Data> {
+    let positions = numbers.iter().map(|number| usize::try_from(*number).ok());
+    let positions = positions.collect::<Option<Vec<usize>>>()?;
+    let length = positions.iter().map(|number| number + 1).max().unwrap_or(0).max(least);
+    let mut counts = vec![0.0; (length <= super::MAX_NUMBERS).then_some(length)?];
+    positions.into_iter().for_each(|at| counts[at] += 1.0);
+    Some(Data::row("i64", counts))
+}

@@ -1,0 +1,304 @@
+//! Numbers that are computed one by one, of one tensor or of several that broadcast.
+
+use ndarray::{ArrayD, IxDyn, Zip};
+
+use super::{Data, of_value};
+use crate::hir::{BinaryOp, CompareOp, UnaryOp};
+use crate::host::code::arguments::Args;
+use crate::host::value::dtype::{is_float, is_integer};
+use crate::host::value::{Tensor, Value};
+
+/// A function of one number, by its name.
+type OfOne = (&'static str, fn(f64) -> f64);
+
+/// Functions that keep the type, or make floats of integers, as what was worked out without numbers says.
+const OF_ONE: &[OfOne] = &[
+    ("abs", f64::abs),
+    ("absolute", f64::abs),
+    ("ceil", f64::ceil),
+    ("cos", f64::cos),
+    ("exp", f64::exp),
+    ("exp2", f64::exp2),
+    ("floor", f64::floor),
+    ("frac", f64::fract),
+    ("log", f64::ln),
+    ("log2", f64::log2),
+    ("neg", |number| -number),
+    ("negative", |number| -number),
+    ("reciprocal", f64::recip),
+    ("relu", |number| number.max(0.0)),
+    ("round", f64::round_ties_even),
+    ("rsqrt", |number| number.sqrt().recip()),
+    ("sigmoid", |number| (1.0 + (-number).exp()).recip()),
+    ("sign", |number| if number == 0.0 { 0.0 } else { number.signum() }),
+    ("sin", f64::sin),
+    ("sqrt", f64::sqrt),
+    ("square", |number| number * number),
+    ("tanh", f64::tanh),
+    ("trunc", f64::trunc),
+];
+
+/// Functions that give truth values.
+const TRUTHS: &[OfOne] = &[
+    ("isfinite", |number| f64::from(number.is_finite())),
+    ("isinf", |number| f64::from(number.is_infinite())),
+    ("isnan", |number| f64::from(number.is_nan())),
+    ("logical_not", |number| f64::from(number == 0.0)),
+];
+
+/// Functions that give the numbers that they are given, perhaps of another type.
+const SAME: &[&str] = &[
+    "bfloat16",
+    "bool",
+    "byte",
+    "char",
+    "clone",
+    "contiguous",
+    "cpu",
+    "cuda",
+    "detach",
+    "double",
+    "float",
+    "half",
+    "int",
+    "long",
+    "short",
+    "to",
+    "type",
+    "type_as",
+];
+
+/// A function of two numbers; no number where it has none, or it is not known which.
+type OfTwo = fn(f64, f64) -> Option<f64>;
+
+/// Functions and methods that are operators or comparisons, by their names.
+fn of_two(name: &str) -> Option<(OfTwo, bool)> {
+    let arithmetic = |op| Some((of_operator(op)?, false));
+    let truth = |op| Some((of_comparison(op)?, true));
+    match name {
+        "add" => arithmetic(BinaryOp::Add),
+        "sub" | "subtract" => arithmetic(BinaryOp::Sub),
+        "mul" | "multiply" => arithmetic(BinaryOp::Mul),
+        "div" | "divide" | "true_divide" => arithmetic(BinaryOp::Div),
+        "floor_divide" => arithmetic(BinaryOp::FloorDiv),
+        "remainder" => arithmetic(BinaryOp::Mod),
+        "pow" => arithmetic(BinaryOp::Pow),
+        "bitwise_and" => arithmetic(BinaryOp::And),
+        "bitwise_or" => arithmetic(BinaryOp::Or),
+        "bitwise_xor" => arithmetic(BinaryOp::Xor),
+        "maximum" => Some((|a, b| Some(a.max(b)), false)),
+        "minimum" => Some((|a, b| Some(a.min(b)), false)),
+        "eq" => truth(CompareOp::Eq),
+        "ne" | "not_equal" => truth(CompareOp::Ne),
+        "lt" | "less" => truth(CompareOp::Lt),
+        "le" | "less_equal" => truth(CompareOp::Le),
+        "gt" | "greater" => truth(CompareOp::Gt),
+        "ge" | "greater_equal" => truth(CompareOp::Ge),
+        "logical_and" => Some((|a, b| Some(f64::from(a != 0.0 && b != 0.0)), true)),
+        "logical_or" => Some((|a, b| Some(f64::from(a != 0.0 || b != 0.0)), true)),
+        "logical_xor" => Some((|a, b| Some(f64::from((a != 0.0) != (b != 0.0))), true)),
+        _ => None,
+    }
+}
+
+fn of_operator(op: BinaryOp) -> Option<OfTwo> {
+    fn whole(a: f64, b: f64, of: impl Fn(i64, i64) -> Option<i64>) -> Option<f64> {
+        let is_whole = |number: f64| number.fract() == 0.0 && number.abs() <= super::MAX_EXACT;
+        (is_whole(a) && is_whole(b)).then(|| of(a as i64, b as i64))?.map(|number| number as f64)
+    }
+    Some(match op {
+        BinaryOp::Add => |a, b| Some(a + b),
+        BinaryOp::Sub => |a, b| Some(a - b),
+        BinaryOp::Mul => |a, b| Some(a * b),
+        BinaryOp::Div => |a, b| Some(a / b),
+        BinaryOp::FloorDiv => |a, b| (b != 0.0).then(|| (a / b).floor()),
+        BinaryOp::Mod => |a, b| (b != 0.0).then(|| a - (a / b).floor() * b),
+        BinaryOp::Pow => |a, b| Some(a.powf(b)),
+        BinaryOp::And => |a, b| whole(a, b, |a, b| Some(a & b)),
+        BinaryOp::Or => |a, b| whole(a, b, |a, b| Some(a | b)),
+        BinaryOp::Xor => |a, b| whole(a, b, |a, b| Some(a ^ b)),
+        BinaryOp::Shl => {
+            |a, b| whole(a, b, |a, b| (0..53).contains(&b).then(|| a.checked_mul(1 << b))?)
+        }
+        BinaryOp::Shr => |a, b| whole(a, b, |a, b| (0..63).contains(&b).then(|| a >> b)),
+        BinaryOp::MatMul => return None,
+    })
+}
+
+fn of_comparison(op: CompareOp) -> Option<OfTwo> {
+    Some(match op {
+        CompareOp::Eq => |a, b| Some(f64::from(a == b)),
+        CompareOp::Ne => |a, b| Some(f64::from(a != b)),
+        CompareOp::Lt => |a, b| Some(f64::from(a < b)),
+        CompareOp::Le => |a, b| Some(f64::from(a <= b)),
+        CompareOp::Gt => |a, b| Some(f64::from(a > b)),
+        CompareOp::Ge => |a, b| Some(f64::from(a >= b)),
+        CompareOp::Is | CompareOp::IsNot | CompareOp::In | CompareOp::NotIn => return None,
+    })
+}
+
+/// The shape that two shapes broadcast to.
+pub(super) fn broadcast(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
+    let (long, short) = if a.len() >= b.len() { (a, b) } else { (b, a) };
+    let mut shape = long.to_vec();
+    let skipped = long.len() - short.len();
+    for (size, other) in shape[skipped..].iter_mut().zip(short) {
+        match (*size, *other) {
+            (1, other) => *size = other,
+            (_, 1) => {}
+            (size, other) if size == other => {}
+            _ => return None,
+        }
+    }
+    let count = shape.iter().try_fold(1usize, |count, size| count.checked_mul(*size))?;
+    (count <= super::MAX_NUMBERS).then_some(shape)
+}
+
+/// What a function makes of each two numbers.
+pub(super) fn zipped(
+    a: &ArrayD<f64>,
+    b: &ArrayD<f64>,
+    of: impl Fn(f64, f64) -> Option<f64>,
+) -> Option<ArrayD<f64>> {
+    let shape = IxDyn(&broadcast(a.shape(), b.shape())?);
+    let (a, b) = (a.broadcast(shape.clone())?, b.broadcast(shape)?);
+    let mut all_known = true;
+    let made = Zip::from(&a).and(&b).map_collect(|a, b| {
+        let number = of(*a, *b);
+        all_known &= number.is_some();
+        number.unwrap_or_default()
+    });
+    all_known.then_some(made)
+}
+
+/// What `left op right` holds, where one of them is a tensor.
+pub(crate) fn binary(op: BinaryOp, left: &Value, right: &Value) -> Option<Data> {
+    let (a, b) = of_both(left, right)?;
+    of_numbers(of_operator(op)?, &a, &b)
+}
+
+/// What a comparison holds, where one side is a tensor.
+pub(crate) fn compared(op: CompareOp, left: &Value, right: &Value) -> Option<Data> {
+    let (a, b) = of_both(left, right)?;
+    let numbers = zipped(&a.numbers, &b.numbers, of_comparison(op)?)?;
+    Some(Data::new("i1", numbers))
+}
+
+/// What `op operand` holds.
+pub(crate) fn unary(op: UnaryOp, operand: &Value) -> Option<Data> {
+    let Value::Tensor(tensor) = operand else { return None };
+    let data = super::of(tensor)?;
+    match op {
+        UnaryOp::Minus => Some(data.with(data.numbers.mapv(|number| -number))),
+        UnaryOp::Invert if &*data.dtype == "i1" => {
+            Some(data.with(data.numbers.mapv(|truth| 1.0 - truth)))
+        }
+        UnaryOp::Invert if is_integer(&data.dtype) && data.dtype.starts_with('i') => {
+            Some(data.with(data.numbers.mapv(|number| -1.0 - number)))
+        }
+        _ => None,
+    }
+}
+
+fn of_both(left: &Value, right: &Value) -> Option<(Data, Data)> {
+    let has_tensor =
+        matches!(left.plain(), Value::Tensor(_)) || matches!(right.plain(), Value::Tensor(_));
+    has_tensor.then(|| of_value(left).zip(of_value(right)))?
+}
+
+fn of_numbers(of: OfTwo, a: &Data, b: &Data) -> Option<Data> {
+    // The type that was worked out without numbers counts; this is near it.
+    let dtype = if is_float(&b.dtype) || &*a.dtype == "i1" { &b.dtype } else { &a.dtype };
+    Some(Data { dtype: dtype.clone(), numbers: zipped(&a.numbers, &b.numbers, of)? })
+}
+
+/// What a function makes of each number of a tensor, and of those of other arguments.
+pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
+    if SAME.contains(&name) {
+        return super::of(tensor);
+    }
+    let of_one = |table: &[OfOne]| {
+        table.iter().find(|(known, _)| *known == name).map(|(_, function)| *function)
+    };
+    if let Some(function) = of_one(OF_ONE) {
+        let data = super::of(tensor)?;
+        return Some(data.with(data.numbers.mapv(function)));
+    }
+    if let Some(function) = of_one(TRUTHS) {
+        return Some(Data::new("i1", super::of(tensor)?.numbers.mapv(function)));
+    }
+    if let Some((function, gives_truths)) = of_two(name) {
+        return two(name, tensor, args, function, gives_truths);
+    }
+    match name {
+        "clamp" | "clip" | "clamp_min" | "clamp_max" => clamped(name, tensor, args),
+        "masked_fill" => {
+            let (mask, fill) = (of_value(args.get(0, "mask")?)?, of_value(args.get(1, "value")?)?);
+            chosen(&mask, &fill, &super::of(tensor)?)
+        }
+        _ => None,
+    }
+}
+
+fn two(
+    name: &str,
+    tensor: &Tensor,
+    args: &Args<'_>,
+    function: OfTwo,
+    gives_truths: bool,
+) -> Option<Data> {
+    let parameter = if name == "pow" { "exponent" } else { "other" };
+    let (a, b) = (super::of(tensor)?, of_value(args.get(0, parameter)?)?);
+    let function: OfTwo = match args.keyword("rounding_mode") {
+        None | Some(Value::None) => function,
+        Some(Value::Str(mode)) if &**mode == "floor" => of_operator(BinaryOp::FloorDiv)?,
+        Some(Value::Str(mode)) if &**mode == "trunc" => |a, b| (b != 0.0).then(|| (a / b).trunc()),
+        Some(_) => return None,
+    };
+    // `alpha=` and the like.
+    if args
+        .keywords()
+        .iter()
+        .any(|(name, _)| !matches!(name.as_deref(), Some("rounding_mode" | "other" | "exponent")))
+    {
+        return None;
+    }
+    match gives_truths {
+        true => Some(Data::new("i1", zipped(&a.numbers, &b.numbers, function)?)),
+        false => of_numbers(function, &a, &b),
+    }
+}
+
+fn clamped(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
+    let bound = |at: usize, name: &str| match args.get(at, name) {
+        None | Some(Value::None) => Some(None),
+        Some(bound) => of_value(bound).map(Some),
+    };
+    let (least, most) = match name {
+        "clamp_min" => (bound(0, "min")?, None),
+        "clamp_max" => (None, bound(0, "max")?),
+        _ => (bound(0, "min")?, bound(1, "max")?),
+    };
+    let mut data = super::of(tensor)?;
+    if let Some(least) = least {
+        data.numbers = zipped(&data.numbers, &least.numbers, |a, b| Some(a.max(b)))?;
+    }
+    if let Some(most) = most {
+        data.numbers = zipped(&data.numbers, &most.numbers, |a, b| Some(a.min(b)))?;
+    }
+    Some(data)
+}
+
+/// What `torch.where` takes of two.
+pub(super) fn chosen(condition: &Data, on_true: &Data, on_false: &Data) -> Option<Data> {
+    let shape = broadcast(on_true.numbers.shape(), on_false.numbers.shape())?;
+    let shape = IxDyn(&broadcast(condition.numbers.shape(), &shape)?);
+    let condition = condition.numbers.broadcast(shape.clone())?;
+    let (a, b) = (on_true.numbers.broadcast(shape.clone())?, on_false.numbers.broadcast(shape)?);
+    let numbers = Zip::from(&condition)
+        .and(&a)
+        .and(&b)
+        .map_collect(|condition, a, b| if *condition != 0.0 { *a } else { *b });
+    let dtype = if is_float(&on_true.dtype) { &on_true.dtype } else { &on_false.dtype };
+    Some(Data { dtype: dtype.clone(), numbers })
+}

@@ -1,0 +1,125 @@
+//! What memory holds after some of its numbers were replaced.
+
+use ndarray::{Axis, IxDyn};
+
+use super::along::axis_of;
+use super::{Data, Ties, contents, converted, of, of_value};
+use crate::host::code::arguments::Args;
+use crate::host::torch::views;
+use crate::host::value::contents::Contents;
+use crate::host::value::{Storage, Tensor, Value};
+
+/// An allocation that no tensor of host code is in.
+const NOWHERE: u32 = 0;
+
+/// A tensor of the same shape whose elements are their own positions.
+pub(crate) fn positions_in(tensor: &Tensor) -> Option<Value> {
+    let elements = views::elements(tensor.shape.as_deref()?)?;
+    let contents = Contents::Progression { start: 0, step: 1 };
+    let storage = Storage { id: Some(NOWHERE), elements, contents, ..Storage::default() };
+    let few = elements <= super::MAX_NUMBERS as i128;
+    few.then(|| {
+        Value::Tensor(Tensor {
+            dtype: Some("i64".into()),
+            shape: tensor.shape.clone(),
+            storage: Some(Box::new(storage)),
+            ..Tensor::default()
+        })
+    })
+}
+
+/// What the memory of a tensor holds that is all of it, after `value` was assigned to the elements at
+/// the positions that `chosen` holds.
+pub(crate) fn stored(tensor: &Tensor, chosen: &Value, value: &Value) -> Option<Contents> {
+    let Value::Tensor(chosen) = chosen else { return None };
+    let (chosen, value) = (of(chosen)?, converted(of_value(value)?, tensor.dtype.as_ref()?)?);
+    let count = usize::try_from(whole(tensor)?).ok()?;
+    let mut numbers: Vec<Option<f64>> = match of(tensor) {
+        Some(before) => before.numbers.iter().copied().map(Some).collect(),
+        None => vec![None; count],
+    };
+    let given = value.numbers.broadcast(chosen.numbers.raw_dim())?;
+    for (at, number) in chosen.numbers.iter().zip(given) {
+        *numbers.get_mut(*at as usize)? = Some(*number);
+    }
+    Some(contents(&value.dtype, numbers.into_iter().collect::<Option<Vec<f64>>>()?))
+}
+
+/// How many elements a tensor has that is all of its memory, in order.
+fn whole(tensor: &Tensor) -> Option<i128> {
+    let storage = tensor.storage.as_deref().filter(|storage| storage.before == 0)?;
+    let is_whole =
+        views::span(tensor) == Some(storage.elements) && views::is_contiguous(tensor) == Some(true);
+    (is_whole && storage.elements <= super::MAX_NUMBERS as i128).then_some(storage.elements)
+}
+
+/// What the memory of a tensor holds that is all of it, after a method that changes it.
+pub(crate) fn changed_in_place(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Contents> {
+    whole(tensor)?;
+    let plain = name.strip_suffix('_')?;
+    let data = match plain {
+        "zero" => replaced(tensor, &Value::Int(Some(0)))?,
+        "fill" => replaced(tensor, args.get(0, "value")?)?,
+        "copy" => replaced(tensor, args.get(0, "src")?)?,
+        "index_fill" | "index_copy" => {
+            let axis = axis_of(tensor, args.get(0, "dim"), None)?;
+            let mut data = of(tensor)?;
+            let rows = of_value(args.get(1, "index")?)?.positions()?;
+            let given =
+                of_value(args.get(2, if plain == "index_fill" { "value" } else { "source" })?)?;
+            for (at, row) in rows.into_iter().enumerate() {
+                let row =
+                    usize::try_from(row).ok().filter(|row| *row < data.numbers.shape()[axis])?;
+                let part = match plain {
+                    "index_fill" => given.numbers.view(),
+                    _ if given.numbers.shape().get(axis).is_some_and(|rows| at < *rows) => {
+                        given.numbers.index_axis(Axis(axis), at)
+                    }
+                    _ => return None,
+                };
+                let mut place = data.numbers.index_axis_mut(Axis(axis), row);
+                let shape = place.raw_dim();
+                place.assign(&part.broadcast(shape)?);
+            }
+            data
+        }
+        "scatter" | "scatter_add" if args.keyword("reduce").is_none() => {
+            scattered(plain, tensor, args)?
+        }
+        _ => match super::calls::of_method(plain, tensor, args, Ties::Open)? {
+            super::Made::One(data) if data.numbers.shape() == of(tensor)?.numbers.shape() => data,
+            _ => return None,
+        },
+    };
+    let data = converted(data, tensor.dtype.as_ref()?)?;
+    Some(contents(&data.dtype, data.numbers.iter().copied().collect()))
+}
+
+/// Numbers that take the place of all of a tensor's.
+fn replaced(tensor: &Tensor, value: &Value) -> Option<Data> {
+    let sizes = tensor.shape.as_ref()?.iter().map(|size| usize::try_from(super::known(size)?).ok());
+    let sizes = sizes.collect::<Option<Vec<usize>>>()?;
+    let value = of_value(value)?;
+    Some(value.with(value.numbers.broadcast(IxDyn(&sizes))?.to_owned()))
+}
+
+fn scattered(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
+    let axis = axis_of(tensor, args.get(0, "dim"), None)?;
+    let mut data = of(tensor)?;
+    let index = of_value(args.get(1, "index")?)?;
+    let source = args.get(2, "src").or_else(|| args.keyword("value"))?;
+    let source = of_value(source)?;
+    if index.numbers.ndim() != data.numbers.ndim() {
+        return None;
+    }
+    for (mut at, to) in index.numbers.indexed_iter().map(|(at, to)| (at, *to)) {
+        let number = match source.number() {
+            Some(number) => number,
+            None => *source.numbers.get(&at)?,
+        };
+        at[axis] = (to >= 0.0).then_some(to as usize)?;
+        let place = data.numbers.get_mut(&at)?;
+        *place = if name == "scatter" { number } else { *place + number };
+    }
+    Some(data)
+}

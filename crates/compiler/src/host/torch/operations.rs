@@ -1,0 +1,211 @@
+//! Operations that a file registers with PyTorch, `@torch.library.custom_op("library::name")`, and calls
+//! by that name: `torch.ops.library.name(...)`; and the functions that it registers to differentiate them.
+
+use std::sync::Arc;
+
+use crate::builtins::TORCH;
+use crate::hir::{
+    Arg, ArgKind, Expr, ExprId, Function, Item, ItemKind, MainBlock, Name, Stmt, StmtId,
+};
+use crate::host::Host;
+use crate::host::code::arguments::Args;
+use crate::host::torch::autograd::Applied;
+use crate::host::value::Value;
+use crate::project::launchers::REGISTERS;
+use crate::project::routes::imported_files;
+use crate::project::{ItemRef, Resolution, Scope, item, resolve_expr};
+use crate::source::FileId;
+
+/// What registers a function that differentiates an operation: a method of the operation, and a function
+/// of `torch.library`.
+const REGISTERS_GRADIENT: &str = "register_autograd";
+
+/// The attribute of a `torch.library.Library` that says what its operations are under.
+pub(crate) const LIBRARY: &str = "ns";
+
+/// Devices that run no kernels, as functions are registered for them beside those for GPUs.
+const OTHER_DEVICES: &[&str] = &["cpu", "meta", "mps", "CPU", "Meta", "MPS"];
+
+/// How an operation is differentiated.
+struct Formula {
+    backward: ItemRef,
+    /// What keeps for it what it needs of a call.
+    setup: Option<ItemRef>,
+}
+
+impl Host<'_> {
+    /// The function of `file`, or of those that it imports, that the operation at a dotted path is:
+    /// `torch.ops.library.name`, with an overload or without.
+    pub(crate) fn operation(&mut self, file: FileId, path: &[Name]) -> Option<ItemRef> {
+        let (library, name) = match path {
+            [torch, ops, library, name] | [torch, ops, library, name, _]
+                if &**torch == "torch" && &**ops == "ops" =>
+            {
+                (library, name)
+            }
+            _ => return None,
+        };
+        let registered = Value::Str(format!("{library}::{name}").into());
+        let others = imported_files(self.sources, file);
+        let others = others.iter().copied().filter(|other| *other != file);
+        std::iter::once(file).chain(others).find_map(|file| self.operation_in(file, &registered))
+    }
+
+    /// The function of a file that is registered under a name.
+    fn operation_in(&mut self, file: FileId, registered: &Value) -> Option<ItemRef> {
+        let module = self.sources.module(file)?;
+        let found = module.items.iter().position(|item| match &item.kind {
+            ItemKind::Function(function) => {
+                self.registers(file, item, function).as_ref() == Some(registered)
+            }
+            _ => false,
+        });
+        Some(ItemRef { file, index: found? as u32 })
+    }
+
+    /// The name under which a function is registered.
+    fn registers(&mut self, file: FileId, item: &Item, function: &Arc<Function>) -> Option<Value> {
+        let decorators = self.decorators(file, &item.scope, function);
+        let registers = |found: &Resolution| match found {
+            Resolution::External(path) => REGISTERS
+                .iter()
+                .any(|known| path.iter().map(|part| &**part).eq(known.iter().copied())),
+            _ => false,
+        };
+        let decorator = function.decorators[decorators.iter().position(registers)?];
+        let Expr::Call { args, .. } = &function.body.exprs[decorator] else { return None };
+        let mut given = args.iter().map(|arg| arg.value);
+        let mut next = |host: &mut Self| {
+            given.next().map(|value| host.head_expr(file, &item.scope, function, value))
+        };
+        let name = match next(self)? {
+            Value::Object(library) => {
+                match (self.object_attribute(library, LIBRARY), next(self)?) {
+                    (Value::Str(library), Value::Str(name)) => {
+                        Value::Str(format!("{library}::{name}").into())
+                    }
+                    _ => Value::Unknown,
+                }
+            }
+            name => name,
+        };
+        let second = next(self);
+        let elsewhere =
+            matches!(second, Some(Value::Str(types)) if OTHER_DEVICES.contains(&&*types));
+        (!elsewhere).then_some(name)
+    }
+
+    /// What a call of a function gives, which may be an operation that a backward pass differentiates.
+    pub(crate) fn differentiable(
+        &mut self,
+        at: ItemRef,
+        function: &Arc<Function>,
+        args: &[(Option<Name>, Value)],
+        output: Value,
+    ) -> Value {
+        if function.decorators.is_empty() {
+            return output;
+        }
+        let Some(item) = item(self.sources, at) else { return output };
+        let Some(registered) = self.registers(at.file, &item, function) else { return output };
+        let Some(formula) = self.formula(at, &registered) else { return output };
+        if !function.params.iter().all(|param| param.kind.is_positional()) {
+            return output;
+        }
+        let output = self.numbered(output);
+        let context = self.object();
+        if let Some(setup) = formula.setup {
+            let mut bound = self.parameters(at.file, &item.scope, function, args);
+            let input = |name: &Name| bound.remove(name).unwrap_or(Value::Unknown);
+            let inputs = function.params.iter().map(|param| &param.name).map(input).collect();
+            let given = [
+                ("ctx", context.clone()),
+                ("inputs", Value::Tuple(inputs)),
+                ("output", output.clone()),
+            ];
+            let given = given.map(|(name, value)| (Some(Name::from(name)), value));
+            // It is called where a gradient is wanted.
+            self.perhaps_running(|host| host.call_function(setup, &given));
+        }
+        self.note_applied(Applied::new((formula.backward, None), args, context, output.clone()));
+        output
+    }
+
+    /// How the operation `at` is differentiated, where one outermost statement of its file says so.
+    fn formula(&mut self, at: ItemRef, registered: &Value) -> Option<Formula> {
+        let module = self.sources.module(at.file)?;
+        let calls = module.mains.iter().flat_map(|main| {
+            let calls = main.body.root.iter().filter_map(|id| registration(main, *id));
+            calls.map(move |call| (main, call))
+        });
+        let mut found = Vec::new();
+        for (main, (callee, args)) in calls {
+            found.extend(self.registered_formula(at, registered, main, callee, args));
+        }
+        let [args] = &found[..] else { return None };
+        let args = Args(args);
+        let backward = function_of(args.positional().last()?)?;
+        let setup = match args.keyword("setup_context") {
+            None | Some(Value::None) => None,
+            Some(setup) => Some(function_of(setup)?),
+        };
+        Some(Formula { backward, setup })
+    }
+
+    /// What a call registers for the operation `at`; `None` for other operations.
+    fn registered_formula(
+        &mut self,
+        at: ItemRef,
+        registered: &Value,
+        main: &MainBlock,
+        callee: ExprId,
+        args: &[Arg],
+    ) -> Option<Vec<(Option<Name>, Value)>> {
+        let Expr::Attribute { value: object, .. } = &main.body.exprs[callee] else { return None };
+        let scope = Scope { file: at.file, path: &[] };
+        let is_method =
+            resolve_expr(self.sources, scope, &main.body, *object) == Resolution::Function(at);
+        let function = resolve_expr(self.sources, scope, &main.body, callee);
+        let path = [TORCH, "library", REGISTERS_GRADIENT];
+        let is_function = matches!(function, Resolution::External(found)
+            if found.iter().map(|part| &**part).eq(path));
+        let mut given = Vec::new();
+        for arg in args {
+            let value = self.module_expr(at.file, &[], (&main.body, &main.map), arg.value);
+            match &arg.kind {
+                ArgKind::Positional => given.push((None, value)),
+                ArgKind::Keyword(name) => given.push((Some(name.clone()), value)),
+                ArgKind::Star | ArgKind::DoubleStar => return None,
+            }
+        }
+        let count = given.iter().filter(|(name, _)| name.is_none()).count();
+        let names_it = || {
+            let first = &given[0].1;
+            let is_name = matches!(first, Value::Str(_)) && first == registered;
+            is_name || *first == Value::Named(Resolution::Function(at))
+        };
+        let is_of_operation = match (is_method, is_function) {
+            (true, _) => count == 1,
+            (_, true) => count == 2 && names_it(),
+            _ => false,
+        };
+        is_of_operation.then_some(given)
+    }
+}
+
+fn function_of(value: &Value) -> Option<ItemRef> {
+    match value {
+        Value::Named(Resolution::Function(at)) => Some(*at),
+        _ => None,
+    }
+}
+
+/// The callee and the arguments of a statement that registers a function to differentiate an operation.
+fn registration(main: &MainBlock, statement: StmtId) -> Option<(ExprId, &[Arg])> {
+    let Stmt::Expr(value) = main.body.stmts[statement] else { return None };
+    let Expr::Call { callee, args } = &main.body.exprs[value] else { return None };
+    match &main.body.exprs[*callee] {
+        Expr::Attribute { attr, .. } if &**attr == REGISTERS_GRADIENT => Some((*callee, args)),
+        _ => None,
+    }
+}

@@ -1,0 +1,60 @@
+//! Optimizers of PyTorch: the groups of parameters that they keep, and a state for each parameter.
+
+use crate::host::Host;
+use crate::host::code::arguments::Args;
+use crate::host::library::collections;
+use crate::host::value::{Dict, Value};
+
+impl Host<'_> {
+    /// Does to an object what `Optimizer.__init__(params, defaults)` does.
+    pub(crate) fn construct_optimizer(&mut self, object: usize, args: &Args<'_>) {
+        let defaults = args.get(1, "defaults").cloned().unwrap_or(Value::Unknown);
+        let groups = args.get(0, "params").and_then(|params| groups(params, &defaults));
+        let state = self.object();
+        if let Value::Object(state) = state {
+            self.states.insert(state);
+        }
+        let set = [
+            ("defaults", defaults),
+            ("param_groups", groups.map_or(Value::Unknown, Value::List)),
+            ("state", state),
+        ];
+        for (name, value) in set {
+            self.set_attribute(object, &name.into(), value);
+        }
+    }
+
+    /// What an optimizer keeps for a parameter before its first step: nothing. `None` of what is no
+    /// optimizer's state.
+    pub(crate) fn kept_for_parameter(&self, state: &Value) -> Option<Value> {
+        match state {
+            Value::Object(state) if self.states.contains(state) => {
+                Some(Value::Dict(Dict::default()))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The groups of parameters, each with what all have by default: one, where parameters are listed.
+fn groups(params: &Value, defaults: &Value) -> Option<Vec<Value>> {
+    let Value::Dict(defaults) = defaults else { return None };
+    let listed = params.elements().filter(|listed| !listed.is_empty())?;
+    let group = |own: &[(Value, Value)]| {
+        let mut group = defaults.clone();
+        for (key, value) in own {
+            collections::set(&mut group, key.clone(), value.clone())?;
+        }
+        Some(Value::Dict(group))
+    };
+    let is_group = |listed: &Value| matches!(listed, Value::Dict(_));
+    if !listed.iter().any(is_group) {
+        let own = (Value::Str("params".into()), Value::List(listed));
+        return Some(vec![group(&[own])?]);
+    }
+    let groups = listed.iter().map(|listed| match listed {
+        Value::Dict(own) => group(own),
+        _ => None,
+    });
+    groups.collect()
+}

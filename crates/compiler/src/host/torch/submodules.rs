@@ -1,0 +1,100 @@
+//! What modules of PyTorch hold: parameters, and modules within them.
+
+use crate::host::Host;
+use crate::host::value::Value;
+
+/// The method that gives parameters and buffers by their names.
+const STATE: &str = "state_dict";
+
+impl Host<'_> {
+    /// What a method of a module goes over: parameters, the modules that it holds, or all within it and itself,
+    /// or the dict of its state; `None` for other methods.
+    pub(crate) fn within_module(&self, object: usize, method: &str) -> Option<Value> {
+        if method == STATE {
+            let named = |(name, held): (String, Value)| (Value::Str(name.into()), held);
+            let state = self.parameters_of(object)?.into_iter().map(named).collect();
+            return Some(Value::Dict(state));
+        }
+        let (is_named, goes_over) = match method.strip_prefix("named_") {
+            Some(goes_over) => (true, goes_over),
+            None => (false, method),
+        };
+        let held = match goes_over {
+            "parameters" => self.parameters_of(object),
+            "children" => self.modules_held(object).map(listed),
+            "modules" => self.all_modules(object).map(listed),
+            _ => return None,
+        };
+        let given = |(name, held): (String, Value)| match is_named {
+            true => Value::Tuple(vec![Value::Str(name.into()), held]),
+            false => held,
+        };
+        let given = |held: Vec<_>| Value::List(held.into_iter().map(given).collect());
+        Some(held.map_or(Value::Unknown, given))
+    }
+
+    /// The parameters of a module and of those within it, with their names, in the order in which they were
+    /// made; `None` where something that these hold is not known.
+    fn parameters_of(&self, object: usize) -> Option<Vec<(String, Value)>> {
+        let mut found: Vec<(String, Value)> = Vec::new();
+        for (path, module) in self.all_modules(object)? {
+            for (name, held) in self.objects.get(&module)? {
+                let Value::Tensor(tensor) = held else { continue };
+                if tensor.memory().is_some_and(|id| self.parameters.contains(&id)) {
+                    found.push((joined(&path, name), held.clone()));
+                }
+            }
+        }
+        found.sort_by_key(|(_, value)| value.allocations().into_iter().min());
+        Some(found)
+    }
+
+    /// A module and all within it, each once, the outer ones first, with the paths to them; `None` where
+    /// something that these hold is not known.
+    fn all_modules(&self, object: usize) -> Option<Vec<(String, usize)>> {
+        let mut found = Vec::new();
+        self.add_modules((String::new(), object), &mut found)?;
+        Some(found)
+    }
+
+    fn add_modules(
+        &self,
+        (path, object): (String, usize),
+        found: &mut Vec<(String, usize)>,
+    ) -> Option<()> {
+        if found.iter().any(|(_, known)| *known == object) {
+            return Some(());
+        }
+        found.push((path.clone(), object));
+        for (name, child) in self.modules_held(object)? {
+            self.add_modules((joined(&path, &name), child), found)?;
+        }
+        Some(())
+    }
+
+    /// The modules that a module holds itself, in the order in which they were made, each once.
+    fn modules_held(&self, object: usize) -> Option<Vec<(String, usize)>> {
+        let mut found: Vec<(String, usize)> = Vec::new();
+        for (name, held) in self.objects.get(&object)? {
+            match held {
+                Value::Unknown | Value::Collection | Value::OneOf(_) => return None,
+                Value::Object(inner) if self.is_torch_object(*inner) => {
+                    found.push((name.to_string(), *inner));
+                }
+                _ => {}
+            }
+        }
+        found.sort_by_key(|(_, module)| *module);
+        found.dedup_by_key(|(_, module)| *module);
+        Some(found)
+    }
+}
+
+fn listed(modules: Vec<(String, usize)>) -> Vec<(String, Value)> {
+    modules.into_iter().map(|(name, module)| (name, Value::Object(module))).collect()
+}
+
+/// The path of what a module has by a name.
+fn joined(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+}

@@ -1,0 +1,152 @@
+//! Whether gradients of tensors are wanted, as far as host code says so: of those that it makes with
+//! `requires_grad=True`, and of what functions make of these.
+
+use crate::builtins::TORCH;
+use crate::hir::{ExprId, Function, Name};
+use crate::host::code::arguments::Args;
+use crate::host::code::operators::truth;
+use crate::host::value::dtype::is_float;
+use crate::host::value::{Tensor, Value};
+use crate::host::{Frame, Host};
+use crate::project::{Resolution, Scope, callee, resolve_expr};
+use crate::source::FileId;
+
+/// The keyword, and the attribute, by which gradients are wanted, and the method that says so.
+const WANTS: &str = "requires_grad";
+const WANTS_IN_PLACE: &str = "requires_grad_";
+
+/// What gives a tensor in the same memory of which no gradient is wanted.
+const DETACHES: &str = "detach";
+
+/// Regions of code in which no gradients are wanted, perhaps.
+const WITHOUT: &[&str] = &["enable_grad", "inference_mode", "no_grad", "set_grad_enabled"];
+
+impl Host<'_> {
+    /// Notes that a function of PyTorch made a tensor whose gradient is wanted, if it was told so.
+    pub(crate) fn note_wanted(&mut self, args: &Args<'_>, made: &Value) {
+        if let Some(Value::Bool(Some(true))) = args.keyword(WANTS) {
+            self.wanted.extend(made.allocations());
+        }
+    }
+
+    /// Notes what a method says of whether gradients are wanted.
+    pub(crate) fn note_gradients(
+        &mut self,
+        method: &str,
+        receiver: Option<&Value>,
+        args: &Args<'_>,
+    ) {
+        match (method, receiver) {
+            (WANTS_IN_PLACE, Some(tensor @ Value::Tensor(_))) if asks(args) == Some(true) => {
+                self.wanted.extend(tensor.allocations());
+            }
+            (WANTS_IN_PLACE | "detach_", _) => self.may_be_unwanted = true,
+            _ => {}
+        }
+    }
+
+    /// `tensor.requires_grad = value`.
+    pub(crate) fn set_wanted(&mut self, owner: &Value, value: &Value) {
+        match (owner, value) {
+            (Value::Tensor(_), Value::Bool(Some(true))) => self.wanted.extend(owner.allocations()),
+            _ => self.may_be_unwanted = true,
+        }
+    }
+
+    /// What an attribute of a tensor says that tells whether its gradient is wanted; `None` for others.
+    pub(crate) fn says_whether_wanted(&self, owner: &Value, attr: &str) -> Option<Value> {
+        let says = attr == WANTS && matches!(owner, Value::Tensor(_));
+        says.then(|| self.wants_gradient(owner))
+    }
+
+    /// Whether the gradient of an argument of an `autograd.Function` is wanted.
+    pub(crate) fn wants_gradient(&self, given: &Value) -> Value {
+        Value::Bool(match given {
+            Value::Tensor(tensor) => self.is_wanted(tensor),
+            given => given.to_const().map(|_| false),
+        })
+    }
+
+    fn is_wanted(&self, tensor: &Tensor) -> Option<bool> {
+        let storage = tensor.storage.as_deref()?;
+        if storage.is_detached {
+            return Some(false);
+        }
+        let is_wanted =
+            storage.is_of_wanted || storage.id.is_some_and(|id| self.wanted.contains(&id));
+        (is_wanted && !self.may_be_unwanted).then_some(true)
+    }
+
+    /// What a function or method makes of `sources`, with what that says of whether its gradient is wanted.
+    pub(crate) fn following<'v>(
+        &self,
+        name: &str,
+        sources: impl Iterator<Item = &'v Value>,
+        mut made: Value,
+    ) -> Value {
+        let Value::Tensor(Tensor { dtype, storage: Some(storage), .. }) = &mut made else {
+            return made;
+        };
+        if name == DETACHES {
+            storage.is_detached = true;
+        } else if name == WANTS_IN_PLACE {
+            storage.is_detached = false;
+        } else if self.without_gradients == 0 && dtype.as_deref().is_some_and(is_float) {
+            let wanted = |value: &Value| match value {
+                Value::Tensor(tensor) => self.is_wanted(tensor) == Some(true),
+                _ => false,
+            };
+            let mut sources = sources;
+            storage.is_of_wanted = storage.is_of_wanted || sources.any(wanted);
+        }
+        made
+    }
+
+    /// Whether gradients may not be wanted in what a context manager runs.
+    pub(crate) fn drops_gradients(&self, frame: &Frame, manager: ExprId) -> bool {
+        let body = frame.code.body();
+        let scope = Scope { file: frame.file, path: &frame.scope };
+        is_without(&resolve_expr(self.sources, scope, body, callee(body, manager)))
+    }
+
+    /// Whether gradients may not be wanted in a function, as its decorators say.
+    pub(crate) fn runs_without_gradients(
+        &self,
+        file: FileId,
+        scope: &[Name],
+        function: &Function,
+    ) -> bool {
+        self.decorators(file, scope, function).iter().any(is_without)
+    }
+
+    /// Notes that a function of PyTorch may change whether gradients are wanted from then on.
+    pub(crate) fn note_gradient_mode(&mut self, path: &[Name]) {
+        let is_mode = path.last().is_some_and(|name| &**name == "set_grad_enabled");
+        self.without_gradients += u32::from(is_mode);
+    }
+}
+
+impl Tensor {
+    /// The same, of which it is not known whether gradients are wanted.
+    pub(crate) fn without_gradient(mut self) -> Tensor {
+        if let Some(storage) = &mut self.storage {
+            (storage.is_detached, storage.is_of_wanted) = (false, false);
+        }
+        self
+    }
+}
+
+/// What `tensor.requires_grad_(...)` asks for.
+fn asks(args: &Args<'_>) -> Option<bool> {
+    args.get(0, WANTS).map_or(Some(true), truth)
+}
+
+fn is_without(found: &Resolution) -> bool {
+    match found {
+        Resolution::External(path) => {
+            path.first().is_some_and(|first| &**first == TORCH)
+                && path.last().is_some_and(|name| WITHOUT.contains(&&**name))
+        }
+        _ => false,
+    }
+}
