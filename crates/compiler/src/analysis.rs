@@ -39,10 +39,12 @@ mod perf;
 mod points;
 mod policy;
 mod race;
+mod replaced;
 mod report;
 pub mod resources;
 pub(crate) mod roots;
 mod rows;
+mod sized;
 mod solve;
 mod steps;
 mod terms;
@@ -300,11 +302,21 @@ pub fn check_specialization(
         found.extend(trials::check(lowering, spec));
     }
     found.retain(|(finding, _)| spec.proves(finding.code));
+    if masks && !has_wrong_accesses(&found) {
+        found.extend(sized::check(spec, lowering));
+    }
     let is_drawn = !spec.launches.is_empty() && spec.launches.iter().all(|launch| launch.drawn);
     match is_drawn {
         true => found.into_iter().map(|(finding, at)| (of_one_draw(finding), at)).collect(),
         false => found,
     }
+}
+
+/// Whether a finding is about where the programs of a launch read and write.
+fn has_wrong_accesses(found: &[(Diagnostic, AtLaunch)]) -> bool {
+    found
+        .iter()
+        .any(|(finding, _)| matches!(finding.code, Code::OutOfBounds | Code::Race | Code::ReadRace))
 }
 
 fn check_lowered(
@@ -323,10 +335,7 @@ fn check_lowered(
         true => check(&func, spec, sources.capability(), &pause),
         false => accesses_of(&prepared(&func), spec, 0, &pause),
     });
-    let is_wrong = |(finding, _): &(Diagnostic, AtLaunch)| {
-        matches!(finding.code, Code::OutOfBounds | Code::Race | Code::ReadRace)
-    };
-    if masks && !found.iter().any(is_wrong) {
+    if masks && !has_wrong_accesses(&found) {
         found.extend(executed::check(&func, spec, lowering, executor));
     }
     found

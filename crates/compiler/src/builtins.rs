@@ -580,6 +580,10 @@ pub fn submodules(module: &str) -> &'static [(&'static str, &'static str)] {
         ],
         EXTRA => &[("libdevice", LIBDEVICE), ("cuda", CUDA), ("hip", "triton.language.extra.hip")],
         CUDA | "triton.language.extra.hip" => &[("libdevice", LIBDEVICE)],
+        // What kernels that PyTorch generates import from it.
+        "torch._inductor.runtime.triton_helpers" | "torch._inductor.triton_helpers" => {
+            &[("libdevice", LIBDEVICE), ("math", MATH)]
+        }
         IMPORTLIB => &[("util", IMPORTLIB_UTIL)],
         _ => &[],
     }

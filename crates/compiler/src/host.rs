@@ -10,8 +10,10 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::eval::Python;
-use crate::hir::{self, Body, ExprId, Function, MainBlock, Name, Scenario, SourceMap, Stmt};
-use crate::project::{ItemRef, Kernel, Resolution, Sources, function, item};
+use crate::hir::{
+    self, Body, ExprId, Function, ItemKind, MainBlock, Module, Name, Scenario, SourceMap, Stmt,
+};
+use crate::project::{ItemRef, Kernel, Resolution, Sources, function, item, resolve_item};
 use crate::source::{FileId, FileRange, TextRange};
 
 pub(crate) mod code;
@@ -31,6 +33,7 @@ use code::flow::Flow;
 pub(crate) use code::frame::Variables;
 use code::frame::{Code, Frame};
 pub(crate) use code::rebound::Rebound;
+use entry::assumed::{Assumed, Extent};
 pub(crate) use launch::ObservedLaunch;
 use launch::past::Past;
 pub(crate) use launch::past::{Before, Earlier, Maker, Step};
@@ -159,6 +162,8 @@ pub(crate) struct Host<'a> {
     doubt: Doubt,
     /// The calls that are running, the outermost first.
     calls: Vec<FileRange>,
+    /// What is assumed of the arguments of the function that is run by itself.
+    pub(crate) assumed: Option<Assumed>,
     /// The exception that the run certainly raises.
     pub(crate) failure: Option<Failure>,
     /// What knows Python exactly, once it was asked.
@@ -185,6 +190,8 @@ pub(crate) struct Options {
     /// Random numbers are those that one run draws, so that what is computed of them is known;
     /// otherwise they may be any that may be drawn.
     pub(crate) drawn: bool,
+    /// Tensors that a function gets of which nothing is known have sizes of this kind.
+    pub(crate) extent: Option<Extent>,
 }
 
 impl<'a> Host<'a> {
@@ -248,6 +255,7 @@ impl<'a> Host<'a> {
             changed: Vec::new(),
             doubt: Doubt::default(),
             calls: Vec::new(),
+            assumed: None,
             failure: None,
             python: None,
             left: FxHashMap::default(),
@@ -318,10 +326,29 @@ impl<'a> Host<'a> {
         };
         match self.sources.module(kernel.at.file) {
             Some(module) if kernel.item.scope.is_empty() => {
-                self.run_mains(kernel.at.file, module.mains.iter().filter(binds))
+                let mut bound = self.defined_again(kernel.at.file, &module, before);
+                bound.extend(self.run_mains(kernel.at.file, module.mains.iter().filter(binds)));
+                bound
             }
             _ => Variables::default(),
         }
+    }
+
+    /// The functions of a module that are defined before a place and, by the same name, after it again.
+    fn defined_again(&self, file: FileId, module: &Module, place: u32) -> Variables {
+        let functions = module.items.iter().enumerate().filter(|(_, item)| {
+            item.scope.is_empty() && matches!(item.kind, ItemKind::Function(_))
+        });
+        let before = functions.filter(|(_, item)| {
+            let mut named = module.items_named(&item.name);
+            let is_after = |index: u32| module.items[index as usize].range.start >= place;
+            item.range.end <= place && named.any(is_after)
+        });
+        let value = |index: usize| {
+            let at = ItemRef { file, index: index as u32 };
+            Value::Named(resolve_item(self.sources, at))
+        };
+        before.map(|(index, item)| (item.name.clone(), value(index))).collect()
     }
 
     /// Runs a host function with nothing known of its arguments but annotations, defaults, and what
@@ -348,11 +375,15 @@ impl<'a> Host<'a> {
     ) {
         let mut variables = Variables::default();
         let known = self.backward_arguments(file, scope, function).unwrap_or_default();
+        self.assumed = self.options.extent.and_then(|extent| Assumed::of(function, extent));
         for (index, param) in function.params.iter().enumerate() {
             let value = match (given.get(&param.name), known.get(index)) {
                 (Some(given), _) => given.clone(),
                 (None, Some(known)) if param.kind.is_positional() => known.clone(),
-                _ => self.unknown_argument(file, scope, function, param),
+                _ => {
+                    let shown = self.unknown_argument(file, scope, function, param);
+                    self.shown_or_assumed(shown, &param.name)
+                }
             };
             variables.insert(param.name.clone(), value);
         }
@@ -366,9 +397,24 @@ impl<'a> Host<'a> {
         self.doubt = Doubt::default();
     }
 
+    /// An argument of the function that is run by itself: what is assumed of the parameter `name` where nothing is
+    /// `shown`.
+    fn shown_or_assumed(&mut self, shown: Value, name: &str) -> Value {
+        let is_open = match &shown {
+            Value::Unknown => true,
+            Value::Tensor(tensor) => tensor.shape.is_none(),
+            _ => false,
+        };
+        let assumed = self.assumed.as_ref().filter(|_| is_open);
+        match assumed.and_then(|assumed| assumed.tensor(name)) {
+            Some(tensor) => self.allocate(tensor, Contents::Unknown),
+            None => shown,
+        }
+    }
+
     /// Whether nothing that the text leaves open is taken in another way than it may be.
     fn is_as_it_stands(&self) -> bool {
-        !self.options.open_flags && !self.options.one_run
+        !self.options.open_flags && !self.options.one_run && self.options.extent.is_none()
     }
 
     /// Runs a file as a program.

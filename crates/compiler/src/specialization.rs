@@ -38,6 +38,7 @@ mod written;
 pub(crate) use alternatives::alternatives;
 pub use argument::{Annotated, annotated};
 pub use config::{Config, Configured};
+pub(crate) use discover::under_sizes;
 pub use discover::{Discovery, bind, discover};
 pub use facts::Facts;
 pub use flags::{Flags, parse_value};

@@ -144,6 +144,15 @@ fn keyword_range(text: &str, name: &str, value: TextRange) -> Option<TextRange> 
     Some(TextRange::new(start, start + name.len()))
 }
 
+/// What calls of Triton's make of a function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Made {
+    /// The kernel itself.
+    Jit,
+    /// A kernel of which parameters may be set by what tunes it.
+    Tuned,
+}
+
 /// One launch of one kernel.
 struct Site<'a> {
     sources: &'a dyn Sources,
@@ -163,14 +172,17 @@ impl Site<'_> {
         let open = params.iter().any(|p| matches!(p.kind, ParamKind::VarArgs | ParamKind::KwArgs));
         if tuning.wrapped || open || !self.is_direct() {
             // What Triton's own calls made of a kernel takes no other names than the kernel.
-            let named = !tuning.wrapped && !open && self.is_made_by_triton();
-            found.extend(named.then(|| self.keywords()).into_iter().flatten());
-            return found;
+            let made = self.made_by_triton().filter(|_| !tuning.wrapped && !open);
+            found.extend(made.map(|_| self.keywords()).into_iter().flatten());
+            if made != Some(Made::Jit) {
+                return found;
+            }
+        } else {
+            found.extend(self.keywords());
         }
         let args = &self.launch.args;
         let starred = args.iter().any(|arg| arg.kind == ArgKind::Star);
         let spread = args.iter().any(|arg| arg.kind == ArgKind::DoubleStar);
-        found.extend(self.keywords());
         found.extend(self.untyped());
         if !starred {
             found.extend(self.surplus());
@@ -216,39 +228,50 @@ impl Site<'_> {
             && (name == own || self.module.items_named(name).next().is_some())
     }
 
-    /// True when all that is launched under the name is a function of this file, or of another that it is
-    /// imported from, and what calls of Triton's make of it there, one after another:
+    /// What makes the kernel of a function of this file, or of another that it is imported from, where all that
+    /// is launched under the name is what calls of Triton's make of it there, one after another:
     /// `kernel = triton.autotune(...)(kernel)`.
-    fn is_made_by_triton(&self) -> bool {
-        let Expr::Name(name) = &self.launch.body.exprs[self.launch.kernel] else { return false };
-        let is_own = *name == self.kernel.item.name;
+    fn made_by_triton(&self) -> Option<Made> {
+        let Expr::Name(name) = &self.launch.body.exprs[self.launch.kernel] else { return None };
         let is_here = self.kernel.at.file == self.file;
         let is_imported = self
             .module
             .items_named(name)
             .all(|index| self.module.items[index as usize].is_import());
-        let Some(home) = self.sources.module(self.kernel.at.file) else { return false };
-        let bound = home.items_named(name).map(|index| &home.items[index as usize]);
-        let (defined, made): (Vec<&Item>, Vec<&Item>) =
-            bound.partition(|item| matches!(item.kind, ItemKind::Function(_)));
-        is_own
-            && (is_here || is_imported)
-            && defined.len() == 1
-            && made.iter().all(|item| match &item.kind {
-                ItemKind::Assign { body, value, .. } => self.calls_triton(body, *value),
-                _ => false,
-            })
+        let home = self.sources.module(self.kernel.at.file)?;
+        let own = &self.kernel.item.name;
+        let of = |name: &Name| -> (Vec<&Item>, Vec<&Item>) {
+            let bound = home.items_named(name).map(|index| &home.items[index as usize]);
+            bound.partition(|item| matches!(item.kind, ItemKind::Function(_)))
+        };
+        let (defined, mut made) = of(own);
+        let mut is_made_once = defined.len() == 1;
+        if name != own {
+            let (others, named) = of(name);
+            is_made_once &= others.is_empty() && made.is_empty() && !named.is_empty();
+            made = named;
+        }
+        let makes = made.iter().map(|item| match &item.kind {
+            ItemKind::Assign { body, value, .. } => self.makes(body, *value),
+            _ => None,
+        });
+        let makes: Option<Vec<Made>> = makes.collect();
+        let makes = makes.filter(|_| is_made_once && (is_here || is_imported))?;
+        Some(match makes.iter().all(|made| *made == Made::Jit) {
+            true => Made::Jit,
+            false => Made::Tuned,
+        })
     }
 
-    fn calls_triton(&self, body: &Body, id: ExprId) -> bool {
-        let Expr::Call { callee, .. } = &body.exprs[id] else { return false };
+    /// What an expression makes of a kernel, if it is a call of Triton's that makes one.
+    fn makes(&self, body: &Body, id: ExprId) -> Option<Made> {
+        let Expr::Call { callee, .. } = &body.exprs[id] else { return None };
         let scope = Scope { file: self.kernel.at.file, path: &[] };
-        let is_maker = |made: &Resolution| match made {
-            Resolution::Triton(path) => MAKERS.contains(&&**path),
-            _ => false,
-        };
-        self.calls_triton(body, *callee)
-            || is_maker(&resolve_expr(self.sources, scope, body, *callee))
+        match resolve_expr(self.sources, scope, body, *callee) {
+            Resolution::Triton(path) if &*path == "jit" => Some(Made::Jit),
+            Resolution::Triton(path) if MAKERS.contains(&&*path) => Some(Made::Tuned),
+            _ => self.makes(body, *callee),
+        }
     }
 
     fn finding(&self, code: Code, range: TextRange, message: String) -> Diagnostic {

@@ -3,6 +3,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::replaced;
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::hir::Module;
 use crate::source::{FileId, FileRange, LineIndex};
@@ -40,6 +41,7 @@ pub fn settle(
     (lines, text): (&LineIndex, &str),
     lints: &Lints,
 ) {
+    replaced::soften(diagnostics, (file, module), lines);
     diagnostics.retain_mut(|diagnostic| {
         match lints.level(diagnostic.code.name()) {
             Some(None) => return false,

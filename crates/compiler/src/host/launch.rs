@@ -48,6 +48,10 @@ pub(crate) struct ObservedLaunch {
     pub(crate) is_one_of: bool,
     /// Whether it is as one draw of random numbers has it.
     pub(crate) drawn: bool,
+    /// Whether nothing shows the sizes of tensors that what ran and met it is given.
+    pub(crate) open_sizes: bool,
+    /// What is assumed of the arguments of what ran and met it.
+    pub(crate) assumed: Option<Arc<str>>,
     /// What ran and met it.
     pub(crate) caller: Option<Caller>,
     /// The launches that left the memory that it is given.
@@ -151,6 +155,8 @@ impl Host<'_> {
             doubtful,
             is_one_of,
             drawn,
+            open_sizes: false,
+            assumed: self.assumed.as_ref().map(|assumed| assumed.text().into()),
             caller,
             before,
             objects,

@@ -8,9 +8,11 @@ use indexmap::map::Entry;
 
 use super::bind::Binder;
 use super::flags::Flags;
+use super::known::{Caller, LaunchSite};
 use super::launches::{HostCode, ShownLaunches};
 use super::{ArgSpec, KnownLaunch, Origin, Specialization};
 use crate::host::Failure;
+use crate::host::entry::assumed::Extent;
 use crate::host::launch::MAX_LAUNCHES;
 use crate::project::{ItemRef, Sources, kernel_head};
 use crate::source::FileId;
@@ -54,6 +56,23 @@ impl<'a> Discovery<'a> {
     pub fn launches(&self, at: ItemRef) -> ShownLaunches {
         self.host_code.launches(at)
     }
+}
+
+/// The specialization for the launch at `site` that the function `by` comes to, if it is one, under sizes that are
+/// assumed of the tensors that it gets; of the configuration that `spec` is for.
+pub(crate) fn under_sizes(
+    sources: &dyn Sources,
+    at: ItemRef,
+    spec: &Specialization,
+    (Caller(by), site): (Caller, LaunchSite),
+    extent: Extent,
+) -> Option<Specialization> {
+    let kernel = kernel_head(sources, at)?;
+    let launch = HostCode::new(sources).under_sizes(at, (by, site), extent)?;
+    let launches = ShownLaunches(vec![(Origin::Launch, launch)]);
+    let found = Binder::new(sources, &kernel, &launches).of_launches(&launches);
+    let position = |spec: &Specialization| spec.config.as_ref().map(|config| config.position);
+    found.into_iter().find(|found| position(found) == position(spec))
 }
 
 /// As [`discover`], where `launches` are known to be the kernel's.

@@ -50,6 +50,10 @@ pub struct KnownLaunch {
     pub args: Vec<(Name, KnownArg)>,
     /// The launches that left what is in its memory, where that may decide what it does.
     pub past: Option<Arc<Past>>,
+    /// What is assumed of the sizes of tensors, if anything is.
+    pub assumed: Option<Arc<str>>,
+    /// The function that comes to it, where nothing shows the sizes of tensors that it gets.
+    pub open_sizes: Option<Caller>,
 }
 
 /// Steps in order, from which it follows what memory holds that a launch is given.
@@ -364,6 +368,8 @@ impl KnownLaunch {
             arg_faults: Vec::new(),
             args: Vec::new(),
             past: None,
+            assumed: None,
+            open_sizes: None,
         }
     }
 
@@ -385,6 +391,7 @@ impl KnownLaunch {
             least_grid: [1; 3],
             grid_fault: None,
             args: Vec::new(),
+            open_sizes: None,
             ..self
         })
     }
@@ -486,6 +493,8 @@ pub(super) fn known_launch<'a>(
             .map_or(usize::from(matches!(grid, Value::Int(_))), |extents| extents.len().min(3)),
         args: known,
         past: None,
+        assumed: launch.assumed.clone(),
+        open_sizes: launch.caller.filter(|_| launch.open_sizes),
     }
 }
 
@@ -520,10 +529,11 @@ fn arg_faults(
         return Vec::new();
     }
     let mut faults = Vec::new();
+    let is_wrapped = is_wrapped(sources, site, binding.kernel.at);
     // The text alone shows how many there are without a star, where it shows of which kernel.
     let hides = |site: LaunchSite| {
         let is_unnamed = !launch.is_one_of && !site.names(sources, binding.kernel.at);
-        is_unnamed || site.spreads(sources)
+        is_unnamed || is_wrapped || site.spreads(sources)
     };
     if site.is_some_and(|site| hides(site) && !site.gives_by_choice(sources)) {
         let positional = launch.args.iter().filter(|(name, _)| name.is_none()).count();
@@ -534,7 +544,7 @@ fn arg_faults(
             faults.push(ArgFault::Repeated(repeated));
         } else if !binding.missing.is_empty()
             && !has_rest(launch)
-            && !is_wrapped(sources, site, binding.kernel.at)
+            && (!is_wrapped || !launch.tuners.is_empty())
         {
             faults.push(ArgFault::Missing(binding.missing.clone()));
         }

@@ -13,8 +13,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Origin;
 use super::facts::Table;
-use super::known::Caller;
+use super::known::{Caller, LaunchSite};
 use crate::hir::{Class, Expr, ExprId, Item, ItemKind, Launch, MainBlock, Module, Name};
+use crate::host::entry::assumed::Extent;
 use crate::host::value::contents::Contents;
 use crate::host::value::{Storage, Tensor, Value};
 use crate::host::{FUEL, Failure, Host, ObservedLaunch, Options, may_lead};
@@ -73,7 +74,33 @@ impl<'a> HostCode<'a> {
                 }
             }
         }
+        HostCode::note_open_sizes(&mut found);
         ShownLaunches(found)
+    }
+
+    /// Notes of which launches nobody shows sizes.
+    fn note_open_sizes(found: &mut [(Origin, ObservedLaunch)]) {
+        let known = found.iter().filter(|(_, launch)| !is_vague(launch));
+        let known: FxHashSet<_> = known.map(|(_, launch)| launch.at).collect();
+        for (_, launch) in found {
+            let is_known = launch.at.is_none() || known.contains(&launch.at);
+            launch.open_sizes = !is_known && !launch.doubtful && launch.caller.is_some();
+        }
+    }
+
+    /// The launch of `kernel` at `site` that the function `by` comes to, if it is one, under sizes that are
+    /// assumed of the tensors that it gets.
+    pub(super) fn under_sizes(
+        &self,
+        kernel: ItemRef,
+        (by, site): (ItemRef, LaunchSite),
+        extent: Extent,
+    ) -> Option<ObservedLaunch> {
+        let options = Options { extent: Some(extent), one_run: true, ..Options::default() };
+        let run = self.file(by.file).run(Piece::Item(by.index), options);
+        let mut met = of_kernel(&run.launches, kernel).filter(|met| met.site == Some(site));
+        let sized = met.next().filter(|met| met.assumed.is_some() && !met.doubtful)?;
+        met.next().is_none().then(|| sized.clone())
     }
 
     /// The functions and classes of `files` by which `kernel` is launched.

@@ -162,7 +162,7 @@ struct Reader<'a> {
 
 /// Decorators are called when their module is imported.
 const IMPORTING: Options =
-    Options { open_flags: false, one_run: false, importing: true, drawn: false };
+    Options { open_flags: false, one_run: false, importing: true, drawn: false, extent: None };
 
 /// The expression that makes something, with its scope.
 type Made<'e> = (Scope<'e>, &'e Body, ExprId);

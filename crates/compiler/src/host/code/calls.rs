@@ -9,7 +9,7 @@ use crate::host::code::{operators, rebound};
 use crate::host::entry::scenario::scenario_reduction;
 use crate::host::launch::{self, past};
 use crate::host::library::applied::{is_own, method_of};
-use crate::host::library::triton::triton_call;
+use crate::host::library::triton::{all_kwargs, triton_call};
 use crate::host::library::{collections, external_call, sets};
 use crate::host::torch::autograd::keeps_tensors;
 use crate::host::torch::modules::{known_class, sequence_class};
@@ -22,8 +22,7 @@ use crate::host::{Changed, Frame, Host, Maker};
 use crate::project::installation::{CURRENT_TARGET, Fact};
 use crate::project::{self, ItemRef, Resolution};
 use crate::source::FileRange;
-use crate::specialization::Config;
-use crate::specialization::TupleNames;
+use crate::specialization::{Config, TupleNames};
 
 /// Functions of Python whose results hold what they are given.
 const CONTAINERS: &[&str] = &["dict", "enumerate", "filter", "list", "map", "tuple", "zip"];
@@ -562,6 +561,7 @@ impl Host<'_> {
                 }
                 Value::None
             }
+            (Value::Config(config), "all_kwargs") => all_kwargs(config),
             // Sizes are a tuple of their own class.
             (Value::Tuple(sizes), "numel") => Value::Int(views::elements(sizes)),
             (Value::Array(array), _) => arrays::method(array, name, args),

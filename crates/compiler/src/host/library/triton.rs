@@ -121,3 +121,19 @@ fn config(args: &Args<'_>) -> Option<Config> {
         at: None,
     })
 }
+
+/// `Config.all_kwargs()`: what a configuration sets, its launch options among it.
+pub(crate) fn all_kwargs(config: &Config) -> Value {
+    let values = config.kwargs.iter().map(|(name, value)| (&**name, Value::from_const(value)));
+    let options = [
+        ("num_warps", Some(config.num_warps.unwrap_or(4))),
+        ("num_ctas", Some(config.num_ctas.unwrap_or(1))),
+        ("num_stages", Some(config.num_stages.unwrap_or(3))),
+        ("maxnreg", config.max_registers),
+    ];
+    let options = options
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, Value::Int(Some(value?.into())))));
+    let entries = values.chain(options).map(|(name, value)| (Value::Str(name.into()), value));
+    Value::Dict(entries.collect())
+}
