@@ -18,10 +18,16 @@ MODULES = ["autograd", "autograd.function", "cuda", "library", "nn", "nn.functio
 # What releases before had, and what back ends outside of PyTorch add.
 OTHERS = """btrifact chain_matmul cholesky_solve eig gels gesv ger ifft irfft lstsq lu_unpack matrix_rank
 mlu musa npu hpu ipu xla gcu sdaa maca rfft rpc solve stft symeig typename vacc""".split()
+# What its bindings register that no stub lists: types of few bits, and what they tell of other devices.
+REGISTERED = [f"{kind}{bits}" for kind in ("int", "uint") for bits in range(1, 8)] + """AVG SUM ArgumentSpec Capsule Code
+CompleteArgumentSpec DeepCopyMemoTable ExcludeDispatchKeyGuard ExecutionPlan FatalError Gradient OperatorInfo PyObjectType
+ScriptClass ScriptClassFunction ScriptDictIterator ScriptDictKeyIterator ScriptListIterator ScriptObjectProperty StaticModule
+bit get_autocast_ipu_dtype get_autocast_xla_dtype is_autocast_ipu_enabled is_autocast_xla_enabled set_autocast_ipu_dtype
+set_autocast_ipu_enabled set_autocast_xla_dtype set_autocast_xla_enabled""".split()
 
 
 # Methods of tensors that the stubs leave out.
-UNLISTED = {"cdouble", "cfloat"}
+UNLISTED = {"cdouble", "cfloat", "const_data_ptr", "is_xla", "name", "volatile"}
 
 
 def top(tree):
@@ -118,7 +124,7 @@ def main():
     for owner in classes:
         attributes |= top(owner)
 
-    names = members(root, "") | set(variable) | top(core) | members(root, "functional") | set(OTHERS)
+    names = members(root, "") | set(variable) | top(core) | members(root, "functional") | {*OTHERS, *REGISTERED}
     print("# Members of PyTorch, made by tests/torch/table.py. Do not edit.")
     line("module", "torch", *public(names))
     for path in MODULES:

@@ -88,6 +88,34 @@ pub(crate) fn is_wrapped_by_call(sources: &dyn Sources, file: FileId, kernel: It
     !wrapping_calls(sources, file, kernel).is_empty()
 }
 
+/// Whether all such calls in `file` are of Triton's functions and the project's own, so that what they make of
+/// the kernel at `kernel` is known where they are followed.
+pub(crate) fn is_wrapped_by_known_calls(
+    sources: &dyn Sources,
+    file: FileId,
+    kernel: ItemRef,
+) -> bool {
+    let is_known = |item: &Item| {
+        let ItemKind::Assign { body, value, .. } = &item.kind else { return false };
+        let scope = Scope { file, path: &item.scope };
+        calls_known(sources, scope, body, *value)
+    };
+    wrapping_calls(sources, file, kernel).iter().all(is_known)
+}
+
+/// Whether an expression calls functions of Triton and of the project alone, with others inside perhaps.
+fn calls_known(sources: &dyn Sources, scope: Scope<'_>, body: &Body, id: ExprId) -> bool {
+    let Expr::Call { callee, args } = &body.exprs[id] else { return true };
+    let is_known = match &body.exprs[*callee] {
+        Expr::Call { .. } => calls_known(sources, scope, body, *callee),
+        _ => matches!(
+            resolve_expr(sources, scope, body, *callee),
+            Resolution::Triton(_) | Resolution::Function(_)
+        ),
+    };
+    is_known && args.iter().all(|arg| calls_known(sources, scope, body, arg.value))
+}
+
 /// The variables of `file` that hold what calls other than `triton.jit` made of the kernel at
 /// `kernel`.
 pub(crate) fn wrapping_calls(sources: &dyn Sources, file: FileId, kernel: ItemRef) -> Vec<Item> {

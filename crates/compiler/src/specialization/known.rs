@@ -12,8 +12,8 @@ use crate::host::value::{Callable, Storage, Tensor, Value};
 use crate::host::{Host, Making, ObservedLaunch, REST, elements, is_complex};
 use crate::ir::{MAX_GRID, no_power_of_two};
 use crate::project::{
-    Decorator, ItemRef, Kernel, Resolution, Scope, Sources, is_wrapped_by_call, item, launch_scope,
-    resolve_expr,
+    Decorator, ItemRef, Kernel, Resolution, Scope, Sources, is_wrapped_by_call,
+    is_wrapped_by_known_calls, item, launch_scope, resolve_expr,
 };
 use crate::source::{FileId, FileRange};
 
@@ -529,11 +529,14 @@ fn arg_faults(
         return Vec::new();
     }
     let mut faults = Vec::new();
-    let is_wrapped = is_wrapped(sources, site, binding.kernel.at);
+    let kernel = binding.kernel.at;
+    let is_wrapped = is_wrapped(sources, site, kernel);
+    let is_followed = is_wrapped
+        && files_of(site, kernel).all(|file| is_wrapped_by_known_calls(sources, file, kernel));
     // The text alone shows how many there are without a star, where it shows of which kernel.
     let hides = |site: LaunchSite| {
         let is_unnamed = !launch.is_one_of && !site.names(sources, binding.kernel.at);
-        is_unnamed || is_wrapped || site.spreads(sources)
+        is_unnamed || is_followed || site.spreads(sources)
     };
     if site.is_some_and(|site| hides(site) && !site.gives_by_choice(sources)) {
         let positional = launch.args.iter().filter(|(name, _)| name.is_none()).count();
@@ -544,7 +547,7 @@ fn arg_faults(
             faults.push(ArgFault::Repeated(repeated));
         } else if !binding.missing.is_empty()
             && !has_rest(launch)
-            && (!is_wrapped || !launch.tuners.is_empty())
+            && (!is_wrapped || (is_followed && !launch.tuners.is_empty()))
         {
             faults.push(ArgFault::Missing(binding.missing.clone()));
         }
@@ -602,8 +605,12 @@ fn has_rest(launch: &ObservedLaunch) -> bool {
 
 /// Whether what is launched may be what a call made of the kernel.
 fn is_wrapped(sources: &dyn Sources, site: Option<LaunchSite>, kernel: ItemRef) -> bool {
-    let files = site.map(|site| site.file).into_iter().chain([kernel.file]);
-    files.into_iter().any(|file| is_wrapped_by_call(sources, file, kernel))
+    files_of(site, kernel).any(|file| is_wrapped_by_call(sources, file, kernel))
+}
+
+/// The files in which something may be made of a kernel that is launched.
+fn files_of(site: Option<LaunchSite>, kernel: ItemRef) -> impl Iterator<Item = FileId> {
+    site.map(|site| site.file).into_iter().chain([kernel.file])
 }
 
 /// The `num_warps` of a launch where host code computes it and it is no power of two: what is
