@@ -203,6 +203,8 @@ fn launch(func: &Function, (aligned, plain): (i128, i128)) -> KnownLaunch {
         arg_faults: Vec::new(),
         args: func.params.iter().enumerate().filter_map(known).collect(),
         past: None,
+        assumed: None,
+        open_sizes: None,
     }
 }
 

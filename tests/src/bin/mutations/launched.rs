@@ -308,6 +308,8 @@ impl Working {
             arg_faults: Vec::new(),
             args: launch.args.iter().filter_map(arg).collect(),
             past: None,
+            assumed: None,
+            open_sizes: None,
         }
     }
 }
