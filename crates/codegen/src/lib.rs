@@ -24,6 +24,7 @@ mod orders;
 mod predicates;
 mod products;
 pub mod ptxas;
+mod quotients;
 mod sass;
 mod streams;
 mod target;
@@ -140,7 +141,7 @@ fn generate(
     for (&order, ptx) in orders.iter().zip(generated.ptx) {
         // Kernels with products have addresses that loops carry.
         let ptx = if has_products { ptx } else { address::fuse_products(&ptx) };
-        let ptx = halves::join(&ptx);
+        let ptx = quotients::share(&halves::join(&ptx));
         let other = match (order, has_products) {
             (Order::Written, true) if has_loops(&func) => {
                 Some((Order::NarrowOffsets, offsets::narrow_in_loops(&ptx)))
