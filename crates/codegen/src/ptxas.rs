@@ -13,7 +13,7 @@ use tile_compiler::artifact::{LineMap, Resources};
 use tile_compiler::gpu::limits::SmLimits;
 use wait_timeout::ChildExt;
 
-use crate::in_flight::{bytes_in_flight, bytes_loaded};
+use crate::in_flight::{bytes_in_flight, bytes_loaded, writes_out_of_order};
 use crate::loops::{self, Spent};
 
 /// How long the assembler may take.
@@ -209,6 +209,11 @@ impl Assembled {
         let image = object::File::parse(&*self.cubin).ok()?;
         let of_section = |section: object::Section<'_, '_>| section.data().map(bytes_in_flight);
         code(&image).filter_map(|section| of_section(section).ok()).max()
+    }
+
+    /// Narrow writes in another order than memory has, by [`writes_out_of_order`]; `None` when the image is no ELF file.
+    pub(crate) fn writes_out_of_order(&self) -> Option<u32> {
+        self.summed(writes_out_of_order)
     }
 
     /// The bytes of a thread's loads that begin only when others have arrived, in code without loops.

@@ -9,8 +9,14 @@ use tile_compiler::artifact::{Artifact, Keep};
 use tile_compiler::ir;
 use tile_tests::Command;
 
-const COMMANDS: &[(&str, Command)] =
-    &[("gpu", gpu), ("ptx", ptx), ("assemble", assemble), ("fits", fits), ("together", together)];
+const COMMANDS: &[(&str, Command)] = &[
+    ("gpu", gpu),
+    ("ptx", ptx),
+    ("assemble", assemble),
+    ("fits", fits),
+    ("together", together),
+    ("quotients", quotients),
+];
 
 fn main() -> ExitCode {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/filetests");
@@ -67,6 +73,23 @@ fn fits(args: &[&str], program: &str) -> String {
             ),
             _ => format!("{arch}: at most {most} registers, {shared} bytes of shared memory\n"),
         }
+    });
+    lines.collect()
+}
+
+/// Whether quotients by one number share its reciprocal in what was assembled; they are taken to do that where there
+/// is no assembler.
+fn quotients(args: &[&str], program: &str) -> String {
+    let assembler = tile_worker::ptxas::find(None, None);
+    if assembler.is_none() {
+        eprintln!("skipped: {}", tile_worker::ptxas::missing());
+    }
+    let lines = args.iter().map(|arch| {
+        let found = compiled(&[arch], program, assembler.clone()).map(|artifact| {
+            let is_shared = assembler.is_none() || !artifact.ptx.contains("div.full");
+            if is_shared { "quotients share a reciprocal" } else { "quotients are apart" }
+        });
+        format!("{arch}: {}\n", found.map_or_else(|error| error, str::to_owned))
     });
     lines.collect()
 }
