@@ -35,25 +35,30 @@ fn replaced(module: &Module) -> Vec<(TextRange, &Item)> {
         .collect()
 }
 
-/// The definition that replaces the one at `index`, if nothing in between may use that.
+/// The definition of a module that replaces the one at `index`, if nothing in between may use that. Statements
+/// inside of functions and classes are no items, so what stands there is left alone.
 fn replacement<'m>(module: &'m Module, index: usize, item: &Item) -> Option<&'m Item> {
     let is_certain = |item: &Item| item.occasion == Occasion::Always && item.guard.is_none();
+    let runs_nothing = |function: &Function| {
+        function.decorators.iter().all(|decorator| is_of_triton(function, *decorator))
+    };
     let ItemKind::Function(function) = &item.kind else { return None };
-    if !is_certain(item) || !function.decorators.iter().all(|it| is_of_triton(function, *it)) {
+    if !item.scope.is_empty() || !is_certain(item) || !runs_nothing(function) {
         return None;
     }
-    for next in module.items[index + 1..].iter().filter(|next| next.scope == item.scope) {
-        let ItemKind::Function(other) = &next.kind else {
+    for next in module.items[index + 1..].iter().filter(|next| next.scope.is_empty()) {
+        let other = match &next.kind {
+            ItemKind::Function(other) => other,
+            ItemKind::Import { .. } | ItemKind::ImportFrom { .. } => continue,
             // Other statements may use whatever is bound.
-            match next.kind {
-                ItemKind::Import { .. } | ItemKind::ImportFrom { .. } => continue,
-                _ => return None,
-            }
+            _ => return None,
         };
         let runs_between =
             |main: TextRange| main.start >= item.range.end && main.end <= next.range.start;
+        // A decorator may run code that uses it.
         if module.mains.iter().any(|main| runs_between(main.range))
             || uses_at_once(other, &item.name)
+            || !runs_nothing(other)
         {
             return None;
         }
