@@ -323,6 +323,13 @@ def converted(arg, name="?"):
     return value
 
 
+def is_constant(parameter, named):
+    """Whether a parameter is known when the kernel is compiled: Triton takes a number that is 1 for a constant, too."""
+    value = named.get(parameter.name)
+    is_one = type(value) is int and value == 1 and not parameter.do_not_specialize
+    return parameter.is_constexpr or is_one
+
+
 class Compiled(programs.Anything):
     """A compiled kernel, which the interpreter runs."""
 
@@ -339,7 +346,7 @@ class Compiled(programs.Anything):
         interpreter.interpreter_builder = BUILDER
         try:
             named = dict(zip(self.jitted.arg_names, arguments))
-            constant = {parameter.name for parameter in self.jitted.params if parameter.is_constexpr}
+            constant = {parameter.name for parameter in self.jitted.params if is_constant(parameter, named)}
             values = {name: arg if name in constant else converted(arg, name) for name, arg in named.items()}
             run_programs(launch, rewritten(self.jitted), values, grid)
         finally:
@@ -427,9 +434,16 @@ class OnCpu(programs.OnCpu):
         return made
 
 
+def in_backward(self, *gradients, apply=torch.autograd.function.BackwardCFunction.apply):
+    """In place of `BackwardCFunction.apply`: PyTorch leaves the modes of a program out of its backward passes."""
+    with OnCpu():
+        return apply(self, *gradients)
+
+
 def pretend():
     """Puts all of that in place of a GPU."""
     programs.pretend()
+    torch.autograd.function.BackwardCFunction.apply = in_backward
     JITFunction._do_compile = front_end
     JITFunction.run = launched
     JITFunction.__call__ = called
