@@ -241,7 +241,7 @@ impl<'s> Fresh<'s, '_> {
         let message = match self.input_like(new) {
             Some(input) => {
                 let last = new.elements - 1;
-                let sizes = new.shape.as_deref().unwrap_or_default();
+                let sizes = new.shape().unwrap_or_default();
                 let seams = slabs(sizes, &lengths).into_iter().flatten();
                 let mut elements = [last, last / 2, 0].into_iter().chain(seams);
                 let element = elements.find(|element| self.is_left(param, new, *element))?;
@@ -252,7 +252,7 @@ impl<'s> Fresh<'s, '_> {
                 )
             }
             None => {
-                let sizes = new.shape.as_deref().filter(|sizes| self.is_told(sizes))?;
+                let sizes = new.shape().filter(|sizes| self.is_told(sizes))?;
                 let mut slabs = slabs(sizes, &lengths).into_iter();
                 let slab = slabs
                     .find(|slab| slab.iter().all(|element| self.is_left(param, new, *element)))?;
@@ -301,12 +301,12 @@ impl<'s> Fresh<'s, '_> {
 
     /// An input of the same sizes as new memory, or of all its rows put together.
     fn input_like(&self, new: &KnownBuffer) -> Option<usize> {
-        let sizes = new.shape.as_deref()?;
+        let sizes = new.shape()?;
         self.accesses.iter().find_map(|load| {
             let input = buffer(self.func, self.launch, load.param)?;
             let is_input = self.func.insts[load.inst].opcode == Opcode::Load
                 && !input.contents.is_new()
-                && input.shape.as_deref().is_some_and(|input| has_same_rows(input, sizes));
+                && input.shape().is_some_and(|input| has_same_rows(input, sizes));
             is_input.then_some(load.param)
         })
     }
@@ -315,7 +315,7 @@ impl<'s> Fresh<'s, '_> {
     /// or more often than there are strides like it.
     fn is_told(&self, sizes: &[i128]) -> bool {
         let buffers = self.launch.args.iter().filter_map(|(_, arg)| match arg {
-            KnownArg::Buffer(buffer) => buffer.shape.as_deref(),
+            KnownArg::Buffer(buffer) => buffer.shape(),
             _ => None,
         });
         let strides: Vec<i128> = buffers.flat_map(strides).collect();

@@ -26,6 +26,7 @@ mod idle;
 mod locks;
 mod overlap;
 mod reads;
+mod slices;
 mod unread;
 
 /// Boxes that may be looked at for one pair of accesses before points are looked at one by one.
@@ -126,6 +127,7 @@ pub(super) fn check<'f>(
     found.extend(reads::check(func, launch, elements, (&programs, &mut other), accesses));
     found.extend(locks::check(func, launch, elements, (&programs, asked, &mut other), accesses));
     found.extend(unread::check(func, launch, elements, &programs, accesses));
+    found.extend(slices::check(func, launch, elements, &programs, accesses));
     found
 }
 

@@ -424,7 +424,7 @@ pub(crate) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
         },
         ["torch", "cholesky_solve"] => {
             let made = args.of_tensor().and_then(|(right, _)| algebra::like_right_side(right));
-            made.map_or(Value::Unknown, |made| devices::made(args, made))
+            made.map_or(Value::Unknown, |made| devices::made("cholesky_solve", args, made))
         }
         ["torch", name]
             if let Some((tensor, rest)) = args.of_tensor()
@@ -454,37 +454,38 @@ pub(crate) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
                 !matches!(made, Value::Raises(Misuse::NoMember { .. } | Misuse::Called(_)))
             })
             .or_else(|| layers::by_torch(name, args))
-            .map_or(Value::Unknown, |made| devices::made(args, made)),
+            .map_or(Value::Unknown, |made| devices::made(name, args, made)),
         ["torch", "special", name] => match args.of_input() {
             Some((tensor, rest)) => reduced::made_of(name, tensor, &rest),
             None => None,
         }
-        .map_or(Value::Unknown, |made| devices::made(args, made)),
+        .map_or(Value::Unknown, |made| devices::made(name, args, made)),
         ["torch", "linalg" | "fft", name] => {
             let made =
                 args.of_tensor().and_then(|(tensor, rest)| algebra::made_of(name, tensor, &rest));
-            made.map_or(Value::Unknown, |made| devices::made(args, made))
+            made.map_or(Value::Unknown, |made| devices::made(name, args, made))
         }
         ["torch", "nn", "init", name] => initial::made_of(name, args).unwrap_or(Value::Unknown),
         ["torch", "nn", "utils", "rnn", "pad_sequence"] => {
-            layers::padded_rows(args).map_or(Value::Unknown, |made| devices::made(args, made))
-        }
-        ["torch", "nn", "functional", "pad"] => tensor::padded(args).unwrap_or(Value::Unknown),
-        ["torch", "nn", "functional", "linear"] => linear(args).unwrap_or(Value::Unknown),
-        ["torch", "nn", "functional", "embedding"] => {
-            match (args.get(0, "input"), args.get(1, "weight")) {
-                (Some(Value::Tensor(rows)), Some(Value::Tensor(table))) => {
-                    Value::Tensor(views::picked(table, rows))
-                }
-                _ => Value::Unknown,
-            }
+            layers::padded_rows(args)
+                .map_or(Value::Unknown, |made| devices::made("pad_sequence", args, made))
         }
         ["torch", "nn", "functional", name] => {
-            let made = layers::by_function(name, args).or_else(|| {
-                let (tensor, rest) = args.of_input()?;
-                reduced::made_of(name, tensor, &rest)
-            });
-            made.map_or(Value::Unknown, |made| devices::made(args, made))
+            let made = match *name {
+                "pad" => tensor::padded(args),
+                "linear" => linear(args),
+                "embedding" => match (args.get(0, "input"), args.get(1, "weight")) {
+                    (Some(Value::Tensor(rows)), Some(Value::Tensor(table))) => {
+                        Some(Value::Tensor(views::picked(table, rows)))
+                    }
+                    _ => None,
+                },
+                name => layers::by_function(name, args).or_else(|| {
+                    let (tensor, rest) = args.of_input()?;
+                    reduced::made_of(name, tensor, &rest)
+                }),
+            };
+            made.map_or(Value::Unknown, |made| devices::made(name, args, made))
         }
         ["torch", "_C", "_dynamo", "guards", "_empty_strided_cuda"]
         | ["torch", "_dynamo", "testing", "rand_strided"] => {

@@ -165,9 +165,10 @@ impl<'a> Binder<'a> {
         let binder = self.tuned_by(&launch.tuners);
         binder.specialize(origin, Some(launch), &mut specs);
         for configured in specs.iter_mut().filter_map(|spec| spec.config.as_mut()) {
-            let config = &binder.tuning.configs[configured.position];
-            let position = self.tuning.configs.iter().position(|known| known.is_same(config));
-            configured.position = position.unwrap_or(configured.position);
+            let config = binder.tuning.configs.get(configured.position);
+            let known = self.tuning.configs.iter();
+            let position = config.and_then(|config| known.clone().position(|it| it.is_same(config)));
+            configured.position = position.unwrap_or(configured.position.max(known.len()));
         }
         specs
     }
@@ -191,17 +192,14 @@ impl<'a> Binder<'a> {
             Some(Kept::All) | None => of,
         };
         let restored = self.restored().filter(|_| origin != Origin::Scenario && runs > 1);
-        for (position, config) in self.tuning.configs.iter().take(MAX_SPECIALIZATIONS).enumerate() {
+        let configs = match &kept {
+            Some(Kept::These(kept)) => self.positions(kept),
+            Some(Kept::All | Kept::Some) | None => self.tuning.configs.iter().enumerate().collect(),
+        };
+        for (position, config) in configs.into_iter().take(MAX_SPECIALIZATIONS) {
             // What a scenario launches is the first configuration; the others are tuning.
             let of_scenario = origin == Origin::Scenario && position == 0;
             let origin = if of_scenario { origin } else { Origin::Autotune };
-            let is_kept = match &kept {
-                Some(Kept::These(kept)) => kept.iter().any(|kept| kept.is_same(config)),
-                Some(Kept::All | Kept::Some) | None => true,
-            };
-            if !is_kept {
-                continue;
-            }
             let mut spec = self.bind(origin, launch, Some(config));
             if matches!(kept, Some(Kept::Some)) {
                 spec.launches.iter_mut().for_each(KnownLaunch::doubt);
@@ -211,6 +209,17 @@ impl<'a> Binder<'a> {
             let configured = Configured { position, of, sets, restored: restored.clone() };
             found.push(Specialization { config: Some(configured), ..spec });
         }
+    }
+
+    /// The configurations that an author's function keeps, by position among all. Those that it makes itself
+    /// come behind these.
+    fn positions<'k>(&'k self, kept: &'k [Config]) -> Vec<(usize, &'k Config)> {
+        let known = &self.tuning.configs;
+        let is_kept = |(_, config): &(usize, &Config)| kept.iter().any(|it| it.is_same(config));
+        let is_made = |config: &&Config| !known.iter().any(|known| known.is_same(config));
+        let made = kept.iter().filter(is_made).enumerate();
+        let made = made.map(|(at, config)| (known.len() + at, config));
+        known.iter().enumerate().filter(is_kept).chain(made).collect()
     }
 
     /// The parameters whose memory is put back between the runs of tuning, where that is known.
@@ -385,7 +394,10 @@ impl<'a> Binder<'a> {
         let annotated =
             at_run_time.filter_map(|param| Some((&param.name, self.annotated_number(param)?)));
         let annotated = annotated.collect();
-        let binding = Binding { kernel, missing, constexpr, extents, numbers, annotated };
+        let tuning = &self.tuning;
+        let is_made_known = !launch.tuners.is_empty() || tuning.by_call && !tuning.may_be_other;
+        let binding =
+            Binding { kernel, missing, is_made_known, constexpr, extents, numbers, annotated };
         known_launch(self.sources, origin, launch, args, meta, &binding)
     }
 

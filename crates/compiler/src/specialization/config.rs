@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::ConstArg;
 use crate::hir::Name;
+use crate::ir::LaunchOptions;
 use crate::project::ItemRef;
 use crate::source::FileRange;
 
@@ -52,7 +53,18 @@ impl Config {
 
     /// Whether both ask for the same, wherever they stand.
     pub fn is_same(&self, other: &Config) -> bool {
-        *self == Config { at: self.at, ..other.clone() }
+        self.spelled_out() == Config { at: self.at, ..other.spelled_out() }
+    }
+
+    /// The same with the launch options that `triton.Config` has where it is given none.
+    pub(crate) fn spelled_out(&self) -> Config {
+        let options = LaunchOptions::default();
+        Config {
+            num_warps: self.num_warps.or(Some(options.num_warps)),
+            num_stages: self.num_stages.or(Some(options.num_stages)),
+            num_ctas: self.num_ctas.or(Some(options.num_ctas)),
+            ..self.clone()
+        }
     }
 
     /// Its values of parameters and launch options as `NAME=VALUE` pairs.

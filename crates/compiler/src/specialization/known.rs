@@ -179,8 +179,8 @@ pub struct KnownBuffer {
     pub elements: i128,
     /// How many of its elements come before the tensor's first.
     pub before: i128,
-    /// The sizes of the tensor, where its elements are all of the memory, in order.
-    pub shape: Option<Vec<i128>>,
+    /// The sizes of the tensor, where its elements are one after another in memory.
+    pub sizes: Option<Vec<i128>>,
     /// What it holds when the launch comes.
     pub contents: Contents,
     /// Whether several elements of the tensor are one in memory, as those of an expanded tensor are.
@@ -191,6 +191,14 @@ pub struct KnownBuffer {
 }
 
 impl KnownBuffer {
+    /// The sizes of the tensor, where its elements are all of the memory, in order.
+    pub fn shape(&self) -> Option<&[i128]> {
+        let fills = |sizes: &&[i128]| {
+            self.before == 0 && sizes.iter().product::<i128>() == self.elements
+        };
+        self.sizes.as_deref().filter(fills)
+    }
+
     /// What it holds, element by element; of random numbers, what one run draws. `None` where that is
     /// not known.
     pub fn numbers(&self) -> Option<Vec<f64>> {
@@ -429,6 +437,8 @@ pub(super) struct Binding<'k> {
     pub(super) kernel: &'k Kernel,
     /// Those that need a value and get none.
     pub(super) missing: Vec<Name>,
+    /// Whether what calls make of the kernel is known to be the kernel, tuned.
+    pub(super) is_made_known: bool,
     /// Those that are compile-time values.
     pub(super) constexpr: &'k [Name],
     /// Those that are extents of tiles.
@@ -547,7 +557,7 @@ fn arg_faults(
             faults.push(ArgFault::Repeated(repeated));
         } else if !binding.missing.is_empty()
             && !has_rest(launch)
-            && (!is_wrapped || (is_followed && !launch.tuners.is_empty()))
+            && (!is_wrapped || (is_followed && binding.is_made_known))
         {
             faults.push(ArgFault::Missing(binding.missing.clone()));
         }
@@ -768,16 +778,15 @@ fn is_converted(value: &Value) -> bool {
 fn buffer(signature: &str, tensor: &Tensor) -> Option<KnownBuffer> {
     let element = signature.strip_prefix('*')?.trim_start_matches('k');
     let Storage { id, elements, before, contents, .. } = tensor.storage.as_deref().cloned()?;
-    let fills = |shape: &Vec<i128>| before == 0 && shape.iter().product::<i128>() == elements;
-    let shape = whole(tensor).filter(fills);
+    let sizes = contiguous(tensor);
     let is_expanded = host::is_expanded(tensor);
     let buffer =
-        KnownBuffer { id, elements, before, shape, contents, is_expanded, converted: None };
+        KnownBuffer { id, elements, before, sizes, contents, is_expanded, converted: None };
     (tensor.dtype.as_deref() == Some(element)).then_some(buffer)
 }
 
 /// The sizes of a contiguous tensor of at least one dimension.
-fn whole(tensor: &Tensor) -> Option<Vec<i128>> {
+fn contiguous(tensor: &Tensor) -> Option<Vec<i128>> {
     let numbers = |values: Vec<Value>| -> Option<Vec<i128>> {
         let number = |value| match value {
             Value::Int(number) => number,

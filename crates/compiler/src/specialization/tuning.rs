@@ -35,6 +35,9 @@ pub struct Tuning {
     /// True when some of this holds for what a call makes of the kernel, and not for the kernel
     /// under its own name.
     pub by_call: bool,
+    /// Whether something that modules call with the kernel makes of it what is not known to be the kernel,
+    /// tuned: that may take other arguments.
+    pub(super) may_be_other: bool,
     /// Names for which `@triton.heuristics` has a value in the place of a function.
     pub uncallable: Vec<Name>,
     /// Names of the arguments on which the choice depends.
@@ -235,7 +238,8 @@ impl<'a> Reader<'a> {
             for item in wrapping_calls(self.sources, file, self.kernel.at) {
                 let ItemKind::Assign { body, map, value, .. } = &item.kind else { continue };
                 self.host.begin(Options::default(), FUEL);
-                self.host.module_expr(file, &item.scope, (body, map), *value);
+                let made = self.host.module_expr(file, &item.scope, (body, map), *value);
+                self.tuning.may_be_other |= !made.alternatives().iter().all(Value::is_kernel);
                 for tuner in self.applied() {
                     let scope = Scope { file, path: &item.scope };
                     self.by_call(&tuner, Some((scope, &**body, *value)));
@@ -348,7 +352,7 @@ impl<'a> Reader<'a> {
 
     fn autotune(&mut self, id: ExprId) {
         if let Some(prune) = self.argument(id, None, "prune_configs_by") {
-            self.tuning.pruner = Some(pruner(self.value(prune)));
+            self.tuning.pruner = pruner(self.value(prune));
         }
         let Some(configs) = self.argument(id, Some(0), "configs") else { return };
         self.tuning.dicts.extend(self.dicts(configs));
@@ -449,14 +453,23 @@ fn is_list(value: &Value) -> bool {
     }
 }
 
-/// The function that chooses among configurations; not known where times are estimated.
-fn pruner(prune: Value) -> Value {
-    match prune {
-        Value::Dict(entries) => match <[_; 1]>::try_from(entries.to_vec()) {
-            Ok([(Value::Str(key), function)]) if &*key == "early_config_prune" => function,
-            _ => Value::Unknown,
-        },
-        _ => Value::Unknown,
+/// The function that chooses among configurations, as `Autotuner` of `triton.runtime.autotuner` reads what
+/// it is given: `None` where nothing does, not known where times are estimated.
+fn pruner(prune: Value) -> Option<Value> {
+    let entries = match prune {
+        Value::Dict(entries) => entries,
+        Value::None => return None,
+        _ => return Some(Value::Unknown),
+    };
+    let given = |name: &str| {
+        let is_key = |(key, _): &&(Value, Value)| matches!(key, Value::Str(key) if **key == *name);
+        let found = entries.iter().find(is_key).map(|(_, value)| value);
+        found.filter(|value| !matches!(value, Value::None)).cloned()
+    };
+    let is_read = entries.iter().all(|(key, _)| matches!(key, Value::Str(_)));
+    match given("perf_model") {
+        None if is_read => given("early_config_prune"),
+        _ => Some(Value::Unknown),
     }
 }
 

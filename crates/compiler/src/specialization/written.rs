@@ -217,11 +217,11 @@ fn tensor(signature: &str, buffer: &KnownBuffer, seed: usize) -> Option<String> 
     let dtype = element(signature)?;
     let of = format!(", dtype={}", dtype.member());
     let count = buffer.elements;
-    let sizes = match &buffer.shape {
+    let sizes = match buffer.shape() {
         Some(shape) => shape.iter().map(i128::to_string).collect::<Vec<_>>().join(", "),
         None => count.to_string(),
     };
-    let is_flat = buffer.shape.as_ref().is_none_or(|shape| shape.len() == 1);
+    let is_flat = buffer.shape().is_none_or(|shape| shape.len() == 1);
     let in_shape = |flat: String| if is_flat { flat } else { format!("{flat}.view({sizes})") };
     let between =
         |lo: i128, hi: i128| format!("randint({lo}, {}, {sizes}{of}, seed={seed})", hi + 1);

@@ -178,7 +178,7 @@ fn launch(func: &Function, (aligned, plain): (i128, i128)) -> KnownLaunch {
                 id: Some(index as u32),
                 elements: ELEMENTS,
                 before: 0,
-                shape: None,
+                sizes: None,
                 contents: Contents::Unknown,
                 is_expanded: false,
                 converted: None,

@@ -285,7 +285,7 @@ impl Working {
                         id,
                         elements,
                         before: 0,
-                        shape,
+                        sizes: shape,
                         contents,
                         is_expanded: false,
                         converted: None,

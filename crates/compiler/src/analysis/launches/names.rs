@@ -35,6 +35,23 @@ const TRITON_MODULES: &[&str] = &[
     "tools",
 ];
 
+/// Classes that the package as a whole has and kernels do not use.
+const TRITON_CLASSES: &[&str] = &[
+    "AsyncCompileMode",
+    "CompilationError",
+    "FutureKernel",
+    "InterpreterError",
+    "JITFunction",
+    "KernelInterface",
+    "MockTensor",
+    "OutOfResources",
+    "TensorWrapper",
+    "TritonError",
+];
+
+/// What the package as a whole has beside what kernels and their callers use.
+const PACKAGE: [&[&str]; 2] = [TRITON_MODULES, TRITON_CLASSES];
+
 /// A module that Triton had before version 3.0.
 const REMOVED: &str = "ops";
 
@@ -43,17 +60,20 @@ const REMOVED: &str = "ops";
 const NEAR: usize = 2;
 
 /// Names that nothing defines in the code of `file` around its kernels and launches, and members and
-/// keywords that are misspelled there. What is inside of jit functions evaluation looks at.
+/// keywords that are misspelled there. What is inside of jit functions evaluation looks at. Where a file has
+/// neither, members of modules are told, which are the same for all who read it.
 pub(super) fn check(sources: &dyn Sources, file: FileId, module: &Module) -> Vec<Diagnostic> {
     let compiled = jit_functions(sources, file);
-    if compiled.is_empty() && module.launches.is_empty() {
-        return Vec::new();
-    }
     let mut found = undefined(sources, file, module, &compiled);
     let pieces = pieces(file, module, &compiled);
     let host = Host::new(sources, file, module, &pieces);
+    let is_around = compiled.is_empty() && module.launches.is_empty();
     for piece in &pieces {
         found.extend(host.members(piece));
+        if is_around {
+            found.extend(torch::members(&host, piece));
+            continue;
+        }
         found.extend(host.keywords(piece));
         found.extend(torch::check(&host, piece));
         found.extend(own::check(&host, piece));
@@ -133,8 +153,8 @@ impl Host<'_> {
         let (owner, members) = match self.meaning(piece, value) {
             // What stands in modules of their own, and members of the package as well, has others.
             Resolution::TritonModule(_) if self.is_package(&piece.body.exprs[value]) => {
-                let members = builtins::members(TRITON);
-                ("triton", members.into_iter().map(|member| member.name).collect())
+                let members = builtins::members(TRITON).into_iter().map(|member| member.name);
+                ("triton", members.chain(PACKAGE.into_iter().flatten().copied()).collect())
             }
             Resolution::TritonModule(module) if *module == *"language" => {
                 let members = builtins::members(LANGUAGE).into_iter().map(|member| member.name);

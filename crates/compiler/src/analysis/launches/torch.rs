@@ -47,6 +47,13 @@ pub(super) fn check(host: &Host<'_>, piece: &Piece<'_>) -> Vec<Diagnostic> {
     found
 }
 
+/// As [`check`], of the members of PyTorch and its modules alone.
+pub(super) fn members(host: &Host<'_>, piece: &Piece<'_>) -> Vec<Diagnostic> {
+    let asks = Asks { host, piece, tensors: FxHashSet::default() };
+    let of_modules = piece.attributes().filter(|(value, ..)| asks.torch_path(*value).is_some());
+    of_modules.filter_map(|attribute| asks.member(attribute)).collect()
+}
+
 /// The names of a piece that stand for tensors of PyTorch wherever they are bound.
 fn tensors(host: &Host<'_>, piece: &Piece<'_>) -> FxHashSet<Name> {
     if piece.is_head() {

@@ -22,6 +22,9 @@ const MAX_MEETING: usize = 1 << 12;
 /// Points of one load that are looked at.
 const MAX_POINTS: i128 = 1 << 15;
 
+/// No fewer than one of so many elements that are read by none: of two slices, all but a few of the second are.
+const LEAST_UNREAD: i128 = 3;
+
 /// Findings about the tensors that `func` only reads, each at addresses that are all known.
 pub(super) fn check(
     func: &Function,
@@ -30,11 +33,7 @@ pub(super) fn check(
     programs: &[Linear; 3],
     accesses: &[Access],
 ) -> Vec<Diagnostic> {
-    let is_global = |inst: &Inst| {
-        let opcode = func.insts[*inst].opcode;
-        opcode == Opcode::Load || opcode == Opcode::InlineAsm || opcode.is_global_write()
-    };
-    if func.walk().iter().filter(|inst| is_global(inst)).count() != accesses.len() {
+    if !are_all_known(func, accesses) {
         return Vec::new();
     }
     let mut params: Vec<usize> = accesses.iter().map(|access| access.param).collect();
@@ -44,15 +43,25 @@ pub(super) fn check(
         let own: Vec<&Access> = accesses.iter().filter(|access| access.param == param).collect();
         let buffer = buffer(func, launch, param).filter(|buffer| is_alone(launch, buffer))?;
         let is_load = |access: &&Access| func.insts[access.inst].opcode == Opcode::Load;
-        let long = buffer.shape.iter().flatten().filter(|size| **size > 1).count();
+        let sizes = buffer.sizes.as_deref()?;
+        let long = sizes.iter().filter(|size| **size > 1).count();
         let has_rows = long > 1 && own.iter().any(|access| rows_overlap(elements, access));
         let meets = || own.iter().any(|access| may_overlap(elements, programs, access));
-        if buffer.shape.is_none() || !own.iter().all(is_load) || !(has_rows || meets()) {
+        if !own.iter().all(is_load) || !(has_rows || meets()) {
             return None;
         }
-        of_tensor(func, launch, elements, programs, (&own, buffer.elements, has_rows))
+        of_tensor(func, launch, elements, programs, (&own, sizes.iter().product(), has_rows))
     };
     params.into_iter().filter_map(of_param).collect()
+}
+
+/// Whether nothing of `func` accesses memory but `accesses`.
+pub(super) fn are_all_known(func: &Function, accesses: &[Access]) -> bool {
+    let is_global = |inst: &Inst| {
+        let opcode = func.insts[*inst].opcode;
+        opcode == Opcode::Load || opcode == Opcode::InlineAsm || opcode.is_global_write()
+    };
+    func.walk().iter().filter(|inst| is_global(inst)).count() == accesses.len()
 }
 
 /// Whether what two neighbors read, along an axis, may lie partly over each other: they are less far apart
@@ -145,7 +154,7 @@ fn of_tensor(
     // What is outside of the tensor is another mistake.
     let is_inside = read.iter().all(|element| (0..size).contains(element));
     let unread = size - read.len() as i128;
-    if !is_inside || unread * 2 <= size {
+    if !is_inside || unread * LEAST_UNREAD < size {
         return None;
     }
     let size = report::count(size, "element");

@@ -124,11 +124,12 @@ fn config(args: &Args<'_>) -> Option<Config> {
 
 /// `Config.all_kwargs()`: what a configuration sets, its launch options among it.
 pub(crate) fn all_kwargs(config: &Config) -> Value {
+    let config = config.spelled_out();
     let values = config.kwargs.iter().map(|(name, value)| (&**name, Value::from_const(value)));
     let options = [
-        ("num_warps", Some(config.num_warps.unwrap_or(4))),
-        ("num_ctas", Some(config.num_ctas.unwrap_or(1))),
-        ("num_stages", Some(config.num_stages.unwrap_or(3))),
+        ("num_warps", config.num_warps),
+        ("num_ctas", config.num_ctas),
+        ("num_stages", config.num_stages),
         ("maxnreg", config.max_registers),
     ];
     let options = options

@@ -44,10 +44,20 @@ pub(crate) fn attribute(value: &Value, attr: &str) -> Value {
     }
 }
 
-/// What `torch.NAME(args)` makes: on the device that it is told, else on that of its first argument.
-pub(crate) fn made(args: &Args<'_>, made: Value) -> Value {
-    let of_first = args.of_tensor().is_some_and(|(first, _)| first.on_gpu);
-    let on_gpu = args.keyword("device").map_or(Some(of_first), place).unwrap_or(of_first);
+/// Functions that take the tensors of a list for numbers, and put these where they are told.
+const OF_NUMBERS: &[&str] = &["as_tensor", "asarray", "tensor"];
+
+/// What `torch.NAME(args)` makes: on the device that it is told, else on that of the tensors that it is given.
+pub(crate) fn made(name: &str, args: &Args<'_>, made: Value) -> Value {
+    let of_tensors = args.0.iter().any(|(_, value)| match value {
+        Value::Tensor(tensor) => tensor.on_gpu,
+        Value::List(items) | Value::Tuple(items) => {
+            let is_on_gpu = |item: &Value| matches!(item, Value::Tensor(tensor) if tensor.on_gpu);
+            !OF_NUMBERS.contains(&name) && items.iter().any(is_on_gpu)
+        }
+        _ => false,
+    });
+    let on_gpu = args.keyword("device").map_or(Some(of_tensors), place).unwrap_or(of_tensors);
     put(made, on_gpu)
 }
 

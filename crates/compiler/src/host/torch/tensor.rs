@@ -403,10 +403,10 @@ pub(crate) fn attribute(value: &Value, attr: &str) -> Value {
                 .collect(),
         ),
         (Value::Config(config), "num_warps") => {
-            Value::Int(Some(config.num_warps.unwrap_or(4).into()))
+            Value::Int(config.spelled_out().num_warps.map(i128::from))
         }
         (Value::Config(config), "num_stages") => {
-            Value::Int(Some(config.num_stages.unwrap_or(3).into()))
+            Value::Int(config.spelled_out().num_stages.map(i128::from))
         }
         (Value::Descriptor(descriptor), "block_shape") => Value::List(descriptor.block.clone()),
         (Value::Descriptor(descriptor), "shape") => {

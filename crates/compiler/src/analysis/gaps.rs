@@ -1,0 +1,113 @@
+//! Elements between those that programs update in place, which no program updates: programs are farther apart
+//! than what each of them writes is long.
+//!
+//! Much is updated in part on purpose, as some columns of each row. Here the mask compares the position itself
+//! with the number of all elements, so the kernel is meant to go through all of them.
+
+use rustc_hash::FxHashSet;
+
+use super::arguments::{buffer, is_alone, passed};
+use super::elements::{Access, Elements};
+use super::flow::mask_of;
+use super::points::Points;
+use super::report;
+use super::terms::{AtomKind, Linear, Var};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::ir::{Function, Opcode, Value};
+use crate::specialization::{ArgSpec, ConstArg, KnownArg, KnownLaunch, Specialization};
+
+/// Points of one store that are looked at.
+const MAX_POINTS: i128 = 1 << 15;
+
+/// The finding about a tensor that `launch` updates with gaps.
+pub(super) fn check(
+    func: &Function,
+    launch: &KnownLaunch,
+    spec: &Specialization,
+    (elements, accesses): (&Elements<'_>, &[Access]),
+) -> Option<Diagnostic> {
+    let is_write = |opcode: Opcode| opcode == Opcode::InlineAsm || opcode.is_global_write();
+    let writes: Vec<&Access> =
+        accesses.iter().filter(|access| is_write(func.insts[access.inst].opcode)).collect();
+    let all = func.walk();
+    if all.iter().filter(|inst| is_write(func.insts[**inst].opcode)).count() != writes.len() {
+        return None;
+    }
+    writes.iter().find_map(|store| {
+        let of_tensor = buffer(func, launch, store.param)?;
+        let of_param = writes.iter().filter(|write| write.param == store.param);
+        let goes_through = of_param.count() == 1
+            && is_alone(launch, of_tensor)
+            && !of_tensor.contents.is_new()
+            && of_tensor.before == 0
+            && moves_by_lane(elements, store)
+            && is_bounded_by(func, (launch, spec), store, of_tensor.elements);
+        goes_through.then(|| gap(func, elements, store, of_tensor.elements))?
+    })
+}
+
+/// Whether an access is of one element after another, from a position that the program and loops give.
+fn moves_by_lane(elements: &Elements<'_>, access: &Access) -> bool {
+    let [lane] = access.lanes[..] else { return false };
+    let var = |(atom, factor): &(_, i128)| match elements.terms.atom(*atom) {
+        AtomKind::Var(var) => Some((*var, *factor)),
+        _ => None,
+    };
+    let terms: Option<Vec<(Var, i128)>> = access.offset.terms.iter().map(var).collect();
+    terms.is_some_and(|terms| terms.len() > 1 && terms.contains(&(lane, 1)))
+}
+
+/// Whether the mask of a store compares its position with an argument that is the number of all elements, and no
+/// other integer that the launch passes has to do with where it stores.
+fn is_bounded_by(
+    func: &Function,
+    (launch, spec): (&KnownLaunch, &Specialization),
+    store: &Access,
+    count: i128,
+) -> bool {
+    let data = &func.insts[store.inst];
+    let Some(mask) = mask_of(data) else { return false };
+    let computed = func.computing(mask);
+    let mut counts = passed(func, launch, count);
+    let of_address = func.computing(data.operand(0));
+    let is_position = |value: &&Value| {
+        let made = func.def(**value).map(|made| made.opcode);
+        matches!(made, Some(Opcode::ProgramId | Opcode::Arange))
+    };
+    let compares = of_address.iter().filter(is_position).all(|value| computed.contains(value));
+    let params = func.params.iter().zip(&func.regions[func.body].args);
+    let is_number = |name: &str| matches!(launch.arg(name), Some(KnownArg::Int(_)));
+    let shifts = params
+        .filter(|(param, _)| is_number(&param.name))
+        .any(|(_, value)| of_address.contains(value));
+    // A one is part of the code: it may be which half of the blocks a launch is for.
+    let is_one = |arg: &ArgSpec| *arg == ArgSpec::Constexpr(ConstArg::Int(1));
+    let has_one = spec.args.values().any(is_one);
+    compares && counts.any(|count| computed.contains(&count)) && !shifts && !has_one
+}
+
+/// The first element that is left out between those that `store` writes.
+fn gap(
+    func: &Function,
+    elements: &Elements<'_>,
+    store: &Access,
+    count: i128,
+) -> Option<Diagnostic> {
+    let standing: [Linear; 3] = Default::default();
+    let points = Points::of(elements, store, &standing, &[], (MAX_POINTS, 0))?;
+    if !points.is_complete() {
+        return None;
+    }
+    let written: FxHashSet<i128> = points.found.iter().map(|(_, element)| *element).collect();
+    let last = written.iter().copied().max().filter(|last| *last < count)?;
+    let missed = (0..last).find(|element| !written.contains(element))?;
+    let next = (missed..=last).find(|element| written.contains(element))?;
+    let name = elements.param_name(store.param);
+    let has = report::count(count, "element");
+    let message = format!(
+        "no program writes element {missed} of `{name}`, which has {has}, though element {next} behind it is \
+         written"
+    );
+    let found = report::finding(func, func.insts[store.inst].loc, Code::Uncovered, message);
+    Some(found.with_note("programs are farther apart than the block that each of them writes is long"))
+}
