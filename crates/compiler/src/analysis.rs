@@ -236,7 +236,8 @@ fn accesses_of(
             here.extend(races.into_iter().map(Finding::from));
             if here.iter().all(|found| found.diagnostic.code != Code::Uncovered) {
                 let fresh = fresh::check(func, launch, spec, (&mut elements, &accesses));
-                let fresh = fresh.or_else(|| gaps::check(func, launch, spec, (&elements, &accesses)));
+                let fresh =
+                    fresh.or_else(|| gaps::check(func, launch, spec, (&elements, &accesses)));
                 here.extend(fresh.map(|found| Finding { spot: Spot::Launch, ..found.into() }));
             }
             let repeated = tuned::repeated(func, launch, spec, (&mut elements, &accesses));

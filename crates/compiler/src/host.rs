@@ -118,6 +118,8 @@ pub(crate) struct Host<'a> {
     sparse: FxHashSet<usize>,
     /// Whether NumPy was asked for anything: its numbers have members that Python's have not.
     uses_numpy: bool,
+    /// Whether PyTorch was told another type that tensors have by default.
+    other_default_type: bool,
     /// Whether host code wrote to an array of NumPy.
     arrays_written: bool,
     /// By allocation, what the gradient of the tensor in it was set to.
@@ -233,6 +235,7 @@ impl<'a> Host<'a> {
             modules: FxHashMap::default(),
             sparse: FxHashSet::default(),
             uses_numpy: false,
+            other_default_type: false,
             arrays_written: false,
             gradients: FxHashMap::default(),
             differentiated: false,

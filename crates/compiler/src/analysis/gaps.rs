@@ -1,8 +1,8 @@
-//! Elements between those that programs update in place, which no program updates: programs are farther apart
-//! than what each of them writes is long.
+//! Elements between those that programs update in place, or read, which no program updates or reads: programs are
+//! farther apart than what each of them takes is long.
 //!
-//! Much is updated in part on purpose, as some columns of each row. Here the mask compares the position itself
-//! with the number of all elements, so the kernel is meant to go through all of them.
+//! Much is taken in part on purpose, as some columns of each row. Here the mask compares the position itself with the
+//! number of all elements, so the kernel is meant to go through all of them.
 
 use rustc_hash::FxHashSet;
 
@@ -16,33 +16,41 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{Function, Opcode, Value};
 use crate::specialization::{ArgSpec, ConstArg, KnownArg, KnownLaunch, Specialization};
 
-/// Points of one store that are looked at.
+/// Points of one access that are looked at.
 const MAX_POINTS: i128 = 1 << 15;
 
-/// The finding about a tensor that `launch` updates with gaps.
+/// The finding about a tensor that `launch` updates or reads with gaps.
 pub(super) fn check(
     func: &Function,
     launch: &KnownLaunch,
     spec: &Specialization,
     (elements, accesses): (&Elements<'_>, &[Access]),
 ) -> Option<Diagnostic> {
-    let is_write = |opcode: Opcode| opcode == Opcode::InlineAsm || opcode.is_global_write();
-    let writes: Vec<&Access> =
-        accesses.iter().filter(|access| is_write(func.insts[access.inst].opcode)).collect();
+    let touches = |opcode: Opcode| {
+        opcode == Opcode::Load || opcode == Opcode::InlineAsm || opcode.is_global_write()
+    };
     let all = func.walk();
-    if all.iter().filter(|inst| is_write(func.insts[**inst].opcode)).count() != writes.len() {
+    if all.iter().filter(|inst| touches(func.insts[**inst].opcode)).count() != accesses.len() {
         return None;
     }
-    writes.iter().find_map(|store| {
-        let of_tensor = buffer(func, launch, store.param)?;
-        let of_param = writes.iter().filter(|write| write.param == store.param);
-        let goes_through = of_param.count() == 1
+    accesses.iter().find_map(|access| {
+        let of_tensor = buffer(func, launch, access.param)?;
+        let opcode = func.insts[access.inst].opcode;
+        let of_param = || accesses.iter().filter(|other| other.param == access.param);
+        let is_same = |other: &&Access| func.insts[other.inst].opcode == opcode;
+        let is_only_read = || of_param().all(|other| is_same(&other));
+        let is_meant = match opcode {
+            Opcode::Load => is_only_read(),
+            Opcode::Store => !of_tensor.contents.is_new(),
+            _ => false,
+        };
+        let goes_through = is_meant
             && is_alone(launch, of_tensor)
-            && !of_tensor.contents.is_new()
             && of_tensor.before == 0
-            && moves_by_lane(elements, store)
-            && is_bounded_by(func, (launch, spec), store, of_tensor.elements);
-        goes_through.then(|| gap(func, elements, store, of_tensor.elements))?
+            && moves_by_lane(elements, access)
+            && is_bounded_by(func, (launch, spec), access, of_tensor.elements);
+        let alike: Vec<&Access> = of_param().filter(is_same).collect();
+        goes_through.then(|| gap(func, elements, (access, &alike), of_tensor.elements))?
     })
 }
 
@@ -57,15 +65,15 @@ fn moves_by_lane(elements: &Elements<'_>, access: &Access) -> bool {
     terms.is_some_and(|terms| terms.len() > 1 && terms.contains(&(lane, 1)))
 }
 
-/// Whether the mask of a store compares its position with an argument that is the number of all elements, and no
-/// other integer that the launch passes has to do with where it stores.
+/// Whether the mask of an access compares its position with an argument that is the number of all elements, and no
+/// other integer that the launch passes has to do with where it is.
 fn is_bounded_by(
     func: &Function,
     (launch, spec): (&KnownLaunch, &Specialization),
-    store: &Access,
+    access: &Access,
     count: i128,
 ) -> bool {
-    let data = &func.insts[store.inst];
+    let data = &func.insts[access.inst];
     let Some(mask) = mask_of(data) else { return false };
     let computed = func.computing(mask);
     let mut counts = passed(func, launch, count);
@@ -86,28 +94,38 @@ fn is_bounded_by(
     compares && counts.any(|count| computed.contains(&count)) && !shifts && !has_one
 }
 
-/// The first element that is left out between those that `store` writes.
+/// The first element that is left out between those of `alike`, of which one is `access`.
 fn gap(
     func: &Function,
     elements: &Elements<'_>,
-    store: &Access,
+    (access, alike): (&Access, &[&Access]),
     count: i128,
 ) -> Option<Diagnostic> {
     let standing: [Linear; 3] = Default::default();
-    let points = Points::of(elements, store, &standing, &[], (MAX_POINTS, 0))?;
-    if !points.is_complete() {
-        return None;
+    let mut taken = FxHashSet::default();
+    for access in alike {
+        let points = Points::of(elements, access, &standing, &[], (MAX_POINTS, 0))?;
+        taken.extend(points.found.iter().map(|(_, element)| *element));
+        if !points.is_complete() {
+            return None;
+        }
     }
-    let written: FxHashSet<i128> = points.found.iter().map(|(_, element)| *element).collect();
-    let last = written.iter().copied().max().filter(|last| *last < count)?;
-    let missed = (0..last).find(|element| !written.contains(element))?;
-    let next = (missed..=last).find(|element| written.contains(element))?;
-    let name = elements.param_name(store.param);
+    let last = taken.iter().copied().max().filter(|last| *last < count)?;
+    let missed = (0..last).find(|element| !taken.contains(element))?;
+    let next = (missed..=last).find(|element| taken.contains(element))?;
+    let opcode = func.insts[access.inst].opcode;
+    let (verb, code, done) = match opcode {
+        Opcode::Load => (report::verb(opcode), Code::Unread, "read"),
+        _ => (report::verb(opcode), Code::Uncovered, "written"),
+    };
+    let name = elements.param_name(access.param);
     let has = report::count(count, "element");
     let message = format!(
-        "no program writes element {missed} of `{name}`, which has {has}, though element {next} behind it is \
-         written"
+        "no program {verb} element {missed} of `{name}`, which has {has}, though element {next} behind it is {done}"
     );
-    let found = report::finding(func, func.insts[store.inst].loc, Code::Uncovered, message);
-    Some(found.with_note("programs are farther apart than the block that each of them writes is long"))
+    let found = report::finding(func, func.insts[access.inst].loc, code, message);
+    Some(
+        found
+            .with_note("programs are farther apart than the block that each of them takes is long"),
+    )
 }

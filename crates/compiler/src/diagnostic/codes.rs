@@ -247,7 +247,7 @@ codes! {
         include_str!("explain/bounds-overflow.md");
     Uncovered = "bounds/uncovered", Warning, "a grid that leaves elements of an output untouched",
         include_str!("explain/bounds-uncovered.md");
-    Unread = "bounds/unread", Warning, "a tensor of which little is read, since programs, or rows of a tile, read partly the same",
+    Unread = "bounds/unread", Warning, "a tensor of which programs, or rows of a tile, read partly the same and leave much unread",
         include_str!("explain/bounds-unread.md");
     LoopStep = "bounds/loop-step", Warning, "a loop that does not go on by as much as it reads",
         include_str!("explain/bounds-loop-step.md");

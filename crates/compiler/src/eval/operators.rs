@@ -23,6 +23,12 @@ impl Evaluator<'_> {
     ) -> Value {
         match (left, right) {
             (Value::Unknown, _) | (_, Value::Unknown) => Value::Unknown,
+            // Callers may give a helper a number: `[1] * n`.
+            (Value::Tuple(_), Value::Tensor(other)) | (Value::Tensor(other), Value::Tuple(_))
+                if other.is_open() && !other.is_scalar() =>
+            {
+                Value::Unknown
+            }
             (Value::Tensor(_), _) | (_, Value::Tensor(_)) => {
                 self.computed |= self.frame().mode == Mode::Python;
                 let open = may_be_const(left) && may_be_const(right);

@@ -34,6 +34,8 @@ pub enum Rules {
 enum Given {
     /// Tiles, by kernels that are not seen.
     Tiles,
+    /// Ones by a launch, which are compile-time values.
+    Ones,
     /// Whatever kernels of other files have, or compile-time values by a launch.
     Anything,
 }
@@ -43,7 +45,10 @@ impl Given {
         if project::is_helper_of_others(sources, at) || project::is_given_constants(sources, at) {
             return Some(Given::Anything);
         }
-        project::may_be_helper(sources, at).then_some(Given::Tiles)
+        if project::may_be_helper(sources, at) {
+            return Some(Given::Tiles);
+        }
+        project::is_given_ones(sources, at).then_some(Given::Ones)
     }
 }
 
@@ -87,6 +92,7 @@ impl Rules {
             inference.diagnostics.retain(|found| {
                 !of_helper(found)
                     || given == Given::Tiles && found.code.is_constexpr()
+                    || given == Given::Ones && !found.code.is_constexpr()
                     || helper.diagnostics.iter().any(|other| is_same(found, other))
             });
         }

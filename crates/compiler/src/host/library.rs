@@ -11,8 +11,8 @@ use crate::host::objects::classes::{class_name, is_instance, is_of_python};
 use crate::host::objects::records;
 use crate::host::torch::misuse::{self, Misuse};
 use crate::host::torch::{
-    algebra, arrays, data, devices, einops, fits, initial, layers, limits, reduced, sizes, states,
-    tensor, views,
+    algebra, arrays, compared, data, devices, einops, fits, initial, layers, limits, reduced,
+    sizes, states, tensor, views,
 };
 use crate::host::value::dtype::{is_complex, is_float, number_dtype, with_number};
 use crate::host::value::number::as_number;
@@ -432,6 +432,9 @@ pub(crate) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
         {
             Value::Raises(misuse)
         }
+        ["torch", "testing", "assert_close"] => {
+            compared::not_asserted(args).map_or(Value::None, Value::Raises)
+        }
         ["torch", name] if let Some(misuse) = no_random(name, args) => Value::Raises(misuse),
         ["torch", name] if let Some(misuse) = fits::no_sizes(name, args) => Value::Raises(misuse),
         ["math" | "torch", _] if let Some(misuse) = misuse::no_number(&path, args) => {
@@ -466,10 +469,8 @@ pub(crate) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
             made.map_or(Value::Unknown, |made| devices::made(name, args, made))
         }
         ["torch", "nn", "init", name] => initial::made_of(name, args).unwrap_or(Value::Unknown),
-        ["torch", "nn", "utils", "rnn", "pad_sequence"] => {
-            layers::padded_rows(args)
-                .map_or(Value::Unknown, |made| devices::made("pad_sequence", args, made))
-        }
+        ["torch", "nn", "utils", "rnn", "pad_sequence"] => layers::padded_rows(args)
+            .map_or(Value::Unknown, |made| devices::made("pad_sequence", args, made)),
         ["torch", "nn", "functional", name] => {
             let made = match *name {
                 "pad" => tensor::padded(args),

@@ -4,6 +4,7 @@ pub(crate) mod algebra;
 pub(crate) mod arrays;
 pub(crate) mod autocast;
 pub(crate) mod autograd;
+pub(crate) mod compared;
 pub(crate) mod data;
 pub(crate) mod devices;
 pub(crate) mod drawn;

@@ -1,14 +1,40 @@
 //! Compile-time values that launches give to parameters without an annotation.
 
 use super::kernels::{launch_scope, launching_item};
-use super::{ItemRef, Resolution, Scope, Sources, function, resolve_expr};
-use crate::hir::{Body, Expr, ExprId, Item, ItemKind, Launch, Module, Name, Stmt};
+use super::{ItemRef, Resolution, Scope, Sources, constexpr_params, function, resolve_expr};
+use crate::hir::{
+    Arg, ArgKind, Body, Expr, ExprId, Item, ItemKind, Launch, Literal, Module, Name, Stmt,
+};
 use crate::source::FileId;
 
 /// Whether a launch of the kernel `at` passes a `tl.constexpr(...)`, itself or by a name: whatever it
 /// is passed for is a compile-time value then, with or without an annotation
 /// (`native_specialize_impl` of `runtime/jit.py`).
 pub(crate) fn is_given_constants(sources: &dyn Sources, at: ItemRef) -> bool {
+    is_given(sources, at, |place, launch, _, arg| place.is_given(launch, arg.value))
+}
+
+/// Whether a launch of the kernel `at` passes a one for a parameter that is not annotated: Triton takes that for a
+/// compile-time value.
+pub(crate) fn is_given_ones(sources: &dyn Sources, at: ItemRef) -> bool {
+    let Some(function) = function(sources, at) else { return false };
+    let constexpr = constexpr_params(sources, at);
+    is_given(sources, at, |_, launch, index, arg| {
+        let param = match &arg.kind {
+            ArgKind::Keyword(name) => Some(name),
+            _ => function.params.get(index).map(|param| &param.name),
+        };
+        matches!(&launch.body.exprs[arg.value], Expr::Literal(Literal::Int(one)) if one.get() == 1)
+            && param.is_some_and(|param| !constexpr.contains(param))
+    })
+}
+
+/// Whether a launch of the kernel `at` has an argument for which `is_so` holds, which is told where it stands.
+fn is_given(
+    sources: &dyn Sources,
+    at: ItemRef,
+    is_so: impl Fn(&Place<'_>, &Launch, usize, &Arg) -> bool,
+) -> bool {
     let elsewhere = sources.importers(at.file);
     [at.file].into_iter().chain(elsewhere).any(|file| {
         let Some(module) = sources.module(file) else { return false };
@@ -16,8 +42,9 @@ pub(crate) fn is_given_constants(sources: &dyn Sources, at: ItemRef) -> bool {
             let path = launch_scope(&module, launch);
             let scope = Scope { file, path: &path };
             let place = Place { sources, file, module: &module, scope };
+            let mut args = launch.args.iter().enumerate();
             resolve_expr(sources, scope, &launch.body, launch.kernel) == Resolution::Jit(at)
-                && launch.args.iter().any(|arg| place.is_given(launch, arg.value))
+                && args.any(|(index, arg)| is_so(&place, launch, index, arg))
         };
         module.launches.iter().any(gives)
     })

@@ -167,7 +167,8 @@ impl<'a> Binder<'a> {
         for configured in specs.iter_mut().filter_map(|spec| spec.config.as_mut()) {
             let config = binder.tuning.configs.get(configured.position);
             let known = self.tuning.configs.iter();
-            let position = config.and_then(|config| known.clone().position(|it| it.is_same(config)));
+            let position =
+                config.and_then(|config| known.clone().position(|it| it.is_same(config)));
             configured.position = position.unwrap_or(configured.position.max(known.len()));
         }
         specs

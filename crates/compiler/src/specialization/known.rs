@@ -193,9 +193,8 @@ pub struct KnownBuffer {
 impl KnownBuffer {
     /// The sizes of the tensor, where its elements are all of the memory, in order.
     pub fn shape(&self) -> Option<&[i128]> {
-        let fills = |sizes: &&[i128]| {
-            self.before == 0 && sizes.iter().product::<i128>() == self.elements
-        };
+        let fills =
+            |sizes: &&[i128]| self.before == 0 && sizes.iter().product::<i128>() == self.elements;
         self.sizes.as_deref().filter(fills)
     }
 
@@ -593,7 +592,7 @@ fn arg_faults(
         _ => None,
     });
     faults.extend(raised.map(ArgFault::GridMisuse));
-    faults.extend(computed_warps(sources, site, launch).map(ArgFault::Warps));
+    faults.extend(computed_warps(sources, site, (launch, kernel)).map(ArgFault::Warps));
     faults
 }
 
@@ -624,11 +623,11 @@ fn files_of(site: Option<LaunchSite>, kernel: ItemRef) -> impl Iterator<Item = F
 }
 
 /// The `num_warps` of a launch where host code computes it and it is no power of two: what is
-/// written as a number is looked at where it stands.
+/// written as a number is looked at where it stands, if what stands there names the kernel.
 fn computed_warps(
     sources: &dyn Sources,
     site: Option<LaunchSite>,
-    launch: &ObservedLaunch,
+    (launch, kernel): (&ObservedLaunch, ItemRef),
 ) -> Option<i128> {
     let option = |(name, value): &(Option<Name>, Value)| match value {
         Value::Int(Some(warps)) if name.as_deref() == Some(WARPS) => Some(*warps),
@@ -636,7 +635,8 @@ fn computed_warps(
     };
     let warps = launch.args.iter().find_map(option)?;
     // Where the launch does not name it, it comes from a dict.
-    let is_written = site?.is_number(sources, WARPS).unwrap_or(false);
+    let site = site?;
+    let is_written = site.is_number(sources, WARPS).unwrap_or(false) && site.names(sources, kernel);
     (!is_written && no_power_of_two(WARPS, warps).is_some()).then_some(warps)
 }
 

@@ -14,7 +14,7 @@ use crate::host::library::{collections, external_call, sets};
 use crate::host::torch::autograd::keeps_tensors;
 use crate::host::torch::modules::{known_class, sequence_class};
 use crate::host::torch::operations::LIBRARY;
-use crate::host::torch::{arrays, data, devices, drawn, made, tensor, views};
+use crate::host::torch::{arrays, data, devices, drawn, made, states, tensor, views};
 use crate::host::value::contents::Contents;
 use crate::host::value::memory::may_write;
 use crate::host::value::{Callable, Tensor, Value};
@@ -308,6 +308,7 @@ impl Host<'_> {
             }
             (Value::Named(Resolution::External(path)), ..) => {
                 self.note_gradient_mode(&path);
+                self.other_default_type |= states::sets_default_type(&path);
                 self.uses_numpy |=
                     path.first().is_some_and(|first| !KNOWN_NUMBERS.contains(&&**first));
                 let result = match args.keyword("out") {

@@ -82,9 +82,11 @@ impl Host<'_> {
         parts: &[&Value],
     ) {
         let raised_before = parts.iter().any(|part| matches!(part, Value::Raises(_)));
+        let is_of_types = |misuse: &Misuse| matches!(misuse, Misuse::OtherTypes { .. });
         if let Value::Raises(misuse) = value
             && misuse.raises()
             && !raised_before
+            && !(is_of_types(misuse) && self.other_default_type)
         {
             self.note_failure(frame, id, Exception::Misuse(misuse.clone()));
         }

@@ -3,10 +3,10 @@
 
 use crate::host::code::arguments::{Args, REST};
 use crate::host::code::operators::position;
-use crate::host::torch::elementwise;
 use crate::host::torch::misuse::{self, Misfit, Misuse};
 use crate::host::torch::tensor::sizes;
 use crate::host::torch::views::{self, Part};
+use crate::host::torch::{compared, elementwise};
 use crate::host::value::{Tensor, Value};
 
 /// Functions of a tensor and a dimension of it, which is the argument at this place.
@@ -46,6 +46,9 @@ const IN_PLACE: &[&str] = &["add_", "copy_", "div_", "mul_", "sub_"];
 /// `None` where it does not, or that is not known.
 pub(crate) fn refusal(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Misuse> {
     if let Some(misuse) = no_size(name, args) {
+        return Some(misuse);
+    }
+    if let Some(misuse) = compared::not_compared(name, tensor, args) {
         return Some(misuse);
     }
     let of = known(tensor.shape.as_deref()?)?;

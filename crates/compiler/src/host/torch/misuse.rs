@@ -95,6 +95,13 @@ pub enum Misuse {
         /// The type, in Triton's spelling.
         dtype: Name,
     },
+    /// Tensors of two types where a function takes those of one.
+    OtherTypes {
+        /// The function, with its module.
+        function: &'static str,
+        /// The types, in Triton's spelling.
+        dtypes: [Name; 2],
+    },
     /// Sizes that do not fit.
     Sizes(Misfit),
 }

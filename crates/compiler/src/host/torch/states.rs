@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::builtins::TORCH;
+use crate::hir::Name;
 use crate::host::code::arguments::Args;
 use crate::host::torch::sizes::numbers;
 use crate::host::torch::tensor::given_dtype;
@@ -27,6 +29,12 @@ const STATES: &[(&str, State)] = &[
     ("is_deterministic_algorithms_warn_only_enabled", State::Flag(false)),
     ("is_warn_always_enabled", State::Flag(false)),
 ];
+
+/// Whether a function sets the type that tensors have by default.
+pub(crate) fn sets_default_type(path: &[Name]) -> bool {
+    let [torch, name] = path else { return false };
+    **torch == *TORCH && ["set_default_dtype", "set_default_tensor_type"].contains(&&**name)
+}
 
 /// Functions of modules of PyTorch that no tensor without a class of its own, and no program that is not
 /// traced, makes true.

@@ -1,0 +1,38 @@
+//! Comparisons of tensors by PyTorch, which refuse tensors of two types.
+
+use crate::host::code::arguments::Args;
+use crate::host::code::operators::truth;
+use crate::host::torch::misuse::Misuse;
+use crate::host::value::{Tensor, Value};
+
+/// Functions and methods that compare a tensor with another one of its type, as users call the functions.
+const OF_ONE_TYPE: &[(&str, &str)] =
+    &[("allclose", "torch.allclose"), ("isclose", "torch.isclose")];
+
+/// Why `torch.testing.assert_close(...)` raises an exception whatever the tensors hold.
+pub(crate) fn not_asserted(args: &Args<'_>) -> Option<Misuse> {
+    let compares_types = match args.keyword("check_dtype") {
+        None => true,
+        Some(told) => truth(told) == Some(true),
+    };
+    let (Value::Tensor(actual), Value::Tensor(expected)) =
+        (args.get(0, "actual")?, args.get(1, "expected")?)
+    else {
+        return None;
+    };
+    compares_types.then(|| other_types("torch.testing.assert_close", actual, expected))?
+}
+
+/// Why `name` of a tensor, as a function or as a method, is refused with the arguments after it.
+pub(crate) fn not_compared(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Misuse> {
+    let (_, function) = OF_ONE_TYPE.iter().find(|(known, _)| *known == name)?;
+    match args.get(0, "other")? {
+        Value::Tensor(other) => other_types(function, tensor, other),
+        _ => None,
+    }
+}
+
+fn other_types(function: &'static str, a: &Tensor, b: &Tensor) -> Option<Misuse> {
+    let (a, b) = (a.dtype.clone()?, b.dtype.clone()?);
+    (a != b).then_some(Misuse::OtherTypes { function, dtypes: [a, b] })
+}
