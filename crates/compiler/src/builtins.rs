@@ -15,6 +15,7 @@ pub(crate) mod classes;
 mod debug;
 mod foreign;
 mod host;
+mod launch;
 mod libdevice;
 mod math;
 mod memory;
@@ -32,6 +33,7 @@ mod version;
 
 pub use foreign::instead;
 pub(crate) use foreign::is_shared;
+pub(crate) use launch::LAUNCH_OPTIONS;
 pub(crate) use libdevice::LIBDEVICE_FUNCTIONS;
 pub use libdevice::{LibdeviceFunction, LibdeviceType};
 pub use options::Choice;

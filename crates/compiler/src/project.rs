@@ -36,7 +36,7 @@ pub use annotations::constexpr_params;
 pub(crate) use annotations::is_constexpr;
 pub use arrays::{ArrayHead, MAX_ARRAY_HEADER};
 pub(crate) use conditions::compare_python;
-pub(crate) use constants::{is_given_constants, is_given_ones};
+pub(crate) use constants::{given_ones, is_given_constants};
 pub(crate) use decorators::is_marked_builtin;
 pub use decorators::{Decorator, callee, calls_plainly, decorators, is_jit};
 pub use enumeration::{Also, Enumeration};

@@ -12,6 +12,7 @@ use super::flow::mask_of;
 use super::points::Points;
 use super::report;
 use super::terms::{AtomKind, Linear, Var};
+use super::unfollowed::Unfollowed;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{Function, Opcode, Value};
 use crate::specialization::{ArgSpec, ConstArg, KnownArg, KnownLaunch, Specialization};
@@ -26,14 +27,11 @@ pub(super) fn check(
     spec: &Specialization,
     (elements, accesses): (&Elements<'_>, &[Access]),
 ) -> Option<Diagnostic> {
-    let touches = |opcode: Opcode| {
-        opcode == Opcode::Load || opcode == Opcode::InlineAsm || opcode.is_global_write()
-    };
-    let all = func.walk();
-    if all.iter().filter(|inst| touches(func.insts[**inst].opcode)).count() != accesses.len() {
-        return None;
-    }
-    accesses.iter().find_map(|access| {
+    let unfollowed = Unfollowed::of(func, launch, accesses, Opcode::is_global_access);
+    let of =
+        |opcode: Opcode| accesses.iter().filter(move |it| func.insts[it.inst].opcode == opcode);
+    // What is updated tells more than what is read for that.
+    of(Opcode::Store).chain(of(Opcode::Load)).find_map(|access| {
         let of_tensor = buffer(func, launch, access.param)?;
         let opcode = func.insts[access.inst].opcode;
         let of_param = || accesses.iter().filter(|other| other.param == access.param);
@@ -45,6 +43,7 @@ pub(super) fn check(
             _ => false,
         };
         let goes_through = is_meant
+            && !unfollowed.may_reach(access.param)
             && is_alone(launch, of_tensor)
             && of_tensor.before == 0
             && moves_by_lane(elements, access)
@@ -75,6 +74,8 @@ fn is_bounded_by(
 ) -> bool {
     let data = &func.insts[access.inst];
     let Some(mask) = mask_of(data) else { return false };
+    // Another condition may leave out what is not meant.
+    let is_comparison = func.def(mask).is_some_and(|made| made.opcode == Opcode::Cmp);
     let computed = func.computing(mask);
     let mut counts = passed(func, launch, count);
     let of_address = func.computing(data.operand(0));
@@ -91,7 +92,11 @@ fn is_bounded_by(
     // A one is part of the code: it may be which half of the blocks a launch is for.
     let is_one = |arg: &ArgSpec| *arg == ArgSpec::Constexpr(ConstArg::Int(1));
     let has_one = spec.args.values().any(is_one);
-    compares && counts.any(|count| computed.contains(&count)) && !shifts && !has_one
+    is_comparison
+        && compares
+        && counts.any(|count| computed.contains(&count))
+        && !shifts
+        && !has_one
 }
 
 /// The first element that is left out between those of `alike`, of which one is `access`.
@@ -111,7 +116,8 @@ fn gap(
         }
     }
     let last = taken.iter().copied().max().filter(|last| *last < count)?;
-    let missed = (0..last).find(|element| !taken.contains(element))?;
+    let first = taken.iter().copied().min()?;
+    let missed = (first..last).find(|element| !taken.contains(element))?;
     let next = (missed..=last).find(|element| taken.contains(element))?;
     let opcode = func.insts[access.inst].opcode;
     let (verb, code, done) = match opcode {

@@ -3,9 +3,9 @@
 
 use rustc_hash::FxHashSet;
 
-use self::options::OPTIONS;
 use super::grid;
 use super::passed::{missing_text, repeated_text, surplus_text};
+use crate::builtins::LAUNCH_OPTIONS;
 use crate::builtins::NUMPY;
 use crate::diagnostic::{Code, Diagnostic, Severity, TextEdit, suggest_in_any_case};
 use crate::hir::{
@@ -310,13 +310,13 @@ impl Site<'_> {
     fn keywords(&self) -> Vec<Diagnostic> {
         let unknown = self
             .keyword_args()
-            .filter(|(name, _)| !self.is_param(name) && !OPTIONS.contains(&&***name));
+            .filter(|(name, _)| !self.is_param(name) && !LAUNCH_OPTIONS.contains(&&***name));
         let finding = |(name, value): (&Name, ExprId)| {
             let message = format!("`{}` has no parameter `{name}`", self.kernel.item.name);
             let range = self.keyword_range(name, value).unwrap_or_else(|| self.range(value));
             let found = self.finding(Code::UnknownArgument, range, message);
             let names = self.kernel.function.params.iter().map(|param| &*param.name);
-            match suggest_in_any_case(name, names.chain(OPTIONS[..4].iter().copied())) {
+            match suggest_in_any_case(name, names.chain(LAUNCH_OPTIONS[..4].iter().copied())) {
                 // What is given already cannot be meant.
                 Some(known) if self.is_given(known) => found,
                 Some(known) if self.keyword_range(name, value).is_some() => {
@@ -435,7 +435,8 @@ impl Site<'_> {
                 let by_name = self.keyword_args().any(|(name, _)| *name == param.name);
                 let by_decorator = tuning.may_set(&param.name);
                 // Configurations may set options that the kernel takes as parameters.
-                let by_option = OPTIONS[..4].contains(&&*param.name) && !tuning.configs.is_empty();
+                let by_option =
+                    LAUNCH_OPTIONS[..4].contains(&&*param.name) && !tuning.configs.is_empty();
                 param.default.is_none() && !(by_position || by_name || by_decorator || by_option)
             })
             .map(|(_, param)| &*param.name)

@@ -15,7 +15,7 @@ use crate::gpu;
 use crate::hir::Name;
 use crate::ir;
 use crate::project::{self, ItemRef, Sources};
-use crate::source::FileId;
+use crate::source::{FileId, FileRange};
 use crate::specialization::{ArgSpec, Specialization};
 
 /// Which versions' rules hold.
@@ -30,12 +30,11 @@ pub enum Rules {
 
 /// What a function may be given although it looks like a kernel, of which arguments are scalars that
 /// are known at run time.
-#[derive(PartialEq, Eq)]
 enum Given {
     /// Tiles, by kernels that are not seen.
     Tiles,
-    /// Ones by a launch, which are compile-time values.
-    Ones,
+    /// Ones by a launch for the parameters at these places, which are compile-time values.
+    Ones(Vec<FileRange>),
     /// Whatever kernels of other files have, or compile-time values by a launch.
     Anything,
 }
@@ -48,7 +47,22 @@ impl Given {
         if project::may_be_helper(sources, at) {
             return Some(Given::Tiles);
         }
-        project::is_given_ones(sources, at).then_some(Given::Ones)
+        let ones = project::given_ones(sources, at).into_iter();
+        let ones: Vec<_> =
+            ones.map(|param| FileRange { file: at.file, range: param.range }).collect();
+        (!ones.is_empty()).then_some(Given::Ones(ones))
+    }
+
+    /// Whether a finding about a kernel holds as it does where nothing else is given.
+    fn leaves(&self, found: &Diagnostic) -> bool {
+        match self {
+            Given::Tiles => found.code.is_constexpr(),
+            Given::Ones(ones) => {
+                let is_of = |at: &FileRange| found.related.iter().any(|related| related.at == *at);
+                !found.code.is_constexpr() || !ones.iter().any(is_of)
+            }
+            Given::Anything => false,
+        }
     }
 }
 
@@ -91,8 +105,7 @@ impl Rules {
         {
             inference.diagnostics.retain(|found| {
                 !of_helper(found)
-                    || given == Given::Tiles && found.code.is_constexpr()
-                    || given == Given::Ones && !found.code.is_constexpr()
+                    || given.leaves(found)
                     || helper.diagnostics.iter().any(|other| is_same(found, other))
             });
         }

@@ -459,6 +459,11 @@ impl Opcode {
         matches!(self, Opcode::Store | Opcode::BulkStore) || self.is_atomic()
     }
 
+    /// Whether it reads or writes global memory, or may.
+    pub fn is_global_access(self) -> bool {
+        matches!(self, Opcode::Load | Opcode::InlineAsm) || self.is_global_write()
+    }
+
     /// Whether it reads and writes an address at once.
     pub fn is_atomic(self) -> bool {
         matches!(self, Opcode::AtomicRmw | Opcode::AtomicCas)

@@ -3,7 +3,7 @@
 use super::kernels::{launch_scope, launching_item};
 use super::{ItemRef, Resolution, Scope, Sources, constexpr_params, function, resolve_expr};
 use crate::hir::{
-    Arg, ArgKind, Body, Expr, ExprId, Item, ItemKind, Launch, Literal, Module, Name, Stmt,
+    Arg, ArgKind, Body, Expr, ExprId, Item, ItemKind, Launch, Literal, Module, Name, Param, Stmt,
 };
 use crate::source::FileId;
 
@@ -14,19 +14,23 @@ pub(crate) fn is_given_constants(sources: &dyn Sources, at: ItemRef) -> bool {
     is_given(sources, at, |place, launch, _, arg| place.is_given(launch, arg.value))
 }
 
-/// Whether a launch of the kernel `at` passes a one for a parameter that is not annotated: Triton takes that for a
+/// The parameters without an annotation for which a launch of the kernel `at` passes a one: Triton takes that for a
 /// compile-time value.
-pub(crate) fn is_given_ones(sources: &dyn Sources, at: ItemRef) -> bool {
-    let Some(function) = function(sources, at) else { return false };
+pub(crate) fn given_ones(sources: &dyn Sources, at: ItemRef) -> Vec<Param> {
+    let Some(function) = function(sources, at) else { return Vec::new() };
     let constexpr = constexpr_params(sources, at);
-    is_given(sources, at, |_, launch, index, arg| {
-        let param = match &arg.kind {
-            ArgKind::Keyword(name) => Some(name),
-            _ => function.params.get(index).map(|param| &param.name),
-        };
-        matches!(&launch.body.exprs[arg.value], Expr::Literal(Literal::Int(one)) if one.get() == 1)
-            && param.is_some_and(|param| !constexpr.contains(param))
-    })
+    let is_one = |param: &Param| {
+        is_given(sources, at, |_, launch, index, arg| {
+            let of = match &arg.kind {
+                ArgKind::Keyword(name) => Some(name),
+                _ => function.params.get(index).map(|param| &param.name),
+            };
+            of == Some(&param.name)
+                && matches!(&launch.body.exprs[arg.value], Expr::Literal(Literal::Int(one)) if one.get() == 1)
+        })
+    };
+    let open = function.params.iter().filter(|param| !constexpr.contains(&param.name));
+    open.filter(|param| is_one(param)).cloned().collect()
 }
 
 /// Whether a launch of the kernel `at` has an argument for which `is_so` holds, which is told where it stands.

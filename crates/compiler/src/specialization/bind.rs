@@ -322,6 +322,15 @@ impl<'a> Binder<'a> {
         Bound { given: Some(value), assumed, ..bound }
     }
 
+    /// A parameter that a heuristic sets: as a configuration does.
+    fn bind_computed(&self, name: &Name, value: &ConstArg, assumed: bool) -> Bound {
+        let mut params = self.kernel.function.params.iter().enumerate();
+        match params.find(|(_, param)| param.name == *name) {
+            Some((index, param)) => Bound { assumed, ..self.bind_configured(index, param, value) },
+            None => Bound::new(ArgSpec::Constexpr(value.clone()), assumed),
+        }
+    }
+
     /// A parameter that no configuration sets. Where what is given leaves something open, the example
     /// says what it is compiled for.
     fn bind_argument(
@@ -482,7 +491,7 @@ impl<'a> Binder<'a> {
                     None => continue,
                 },
             };
-            bound[index] = Bound::new(ArgSpec::Constexpr(value), assumed);
+            bound[index] = self.bind_computed(name, &value, assumed);
         }
         faults
     }

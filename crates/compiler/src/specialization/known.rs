@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::{ArgSpec, Origin, Specialization};
+use crate::builtins::LAUNCH_OPTIONS;
 use crate::hir::{ArgKind, Expr, ExprId, Item, Launch, Literal, Module, Name, Param, ParamKind};
 use crate::host;
 use crate::host::torch::misuse::Misuse;
@@ -556,7 +557,7 @@ fn arg_faults(
             faults.push(ArgFault::Repeated(repeated));
         } else if !binding.missing.is_empty()
             && !has_rest(launch)
-            && (!is_wrapped || (is_followed && binding.is_made_known))
+            && (!is_wrapped || is_followed && binding.is_made_known && !has_unknown(launch, params))
         {
             faults.push(ArgFault::Missing(binding.missing.clone()));
         }
@@ -610,6 +611,14 @@ fn untyped(value: &Value) -> Option<&'static str> {
 /// Whether a dict of which not everything is known gives arguments.
 fn has_rest(launch: &ObservedLaunch) -> bool {
     launch.args.iter().any(|(name, _)| name.as_deref() == Some(REST))
+}
+
+/// Whether an argument is for none of the parameters: it may be meant for one that lacks its own.
+fn has_unknown(launch: &ObservedLaunch, params: &[Param]) -> bool {
+    let is_known = |name: &Name| {
+        params.iter().any(|param| param.name == *name) || LAUNCH_OPTIONS.contains(&&**name)
+    };
+    launch.args.iter().any(|(name, _)| name.as_ref().is_some_and(|name| !is_known(name)))
 }
 
 /// Whether what is launched may be what a call made of the kernel.

@@ -1,7 +1,8 @@
 //! What is wrong with the decorators of a kernel, whoever launches it.
 
 use super::meta::{asked, is_known};
-use super::options::{OPTIONS, WARP_SIZE, warp_count_fault};
+use super::options::{WARP_SIZE, warp_count_fault};
+use crate::builtins::LAUNCH_OPTIONS;
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::hir::{Expr, Literal, Name, ParamKind};
 use crate::project::{Decorator, Kernel, Sources};
@@ -49,7 +50,7 @@ fn unknown_names(kernel: &Kernel, tuning: &Tuning) -> Vec<Diagnostic> {
     let is_param = |name: &Name| kernel.function.params.iter().any(|param| param.name == *name);
     let unknown = configured
         .chain(computed)
-        .filter(|(name, ..)| !is_param(name) && !OPTIONS.contains(&&***name));
+        .filter(|(name, ..)| !is_param(name) && !LAUNCH_OPTIONS.contains(&&***name));
     let finding = |(name, at, what): (&Name, Option<FileRange>, &str)| {
         let message = format!("`{}` has no parameter `{name}`, which {what}", kernel.item.name);
         let at = mentioned(kernel, name).or(at.filter(|at| at.file == kernel.at.file));

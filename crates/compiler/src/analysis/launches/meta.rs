@@ -1,7 +1,7 @@
 //! What grids that are functions ask of the arguments that they get.
 
 use super::Site;
-use super::options::OPTIONS;
+use crate::builtins::LAUNCH_OPTIONS;
 use crate::diagnostic::{Code, Diagnostic, TextEdit, suggest_in_any_case};
 use crate::hir::{
     Body, Expr, ExprId, Function, Item, ItemKind, Literal, Name, Occasion, ParamKind, SourceMap,
@@ -215,7 +215,7 @@ fn asked_by_function(function: &Function) -> Asked {
 
 /// Whether a key is there: that of a parameter, or of an option.
 pub(super) fn is_known(key: &Name, known: &[&Name]) -> bool {
-    known.contains(&key) || OPTIONS.contains(&&**key)
+    known.contains(&key) || LAUNCH_OPTIONS.contains(&&**key)
 }
 
 /// What a function asks of the dict that it gets.

@@ -35,8 +35,8 @@ const TRITON_MODULES: &[&str] = &[
     "tools",
 ];
 
-/// Classes that the package as a whole has and kernels do not use.
-const TRITON_CLASSES: &[&str] = &[
+/// Members of the package as a whole that kernels and their callers do not use. Source: `dir(triton)` of 3.6 and 3.9.
+const TRITON_OTHERS: &[&str] = &[
     "AsyncCompileMode",
     "CompilationError",
     "FutureKernel",
@@ -47,10 +47,12 @@ const TRITON_CLASSES: &[&str] = &[
     "OutOfResources",
     "TensorWrapper",
     "TritonError",
+    "compile",
+    "set_allocator",
 ];
 
 /// What the package as a whole has beside what kernels and their callers use.
-const PACKAGE: [&[&str]; 2] = [TRITON_MODULES, TRITON_CLASSES];
+const PACKAGE: [&[&str]; 2] = [TRITON_MODULES, TRITON_OTHERS];
 
 /// A module that Triton had before version 3.0.
 const REMOVED: &str = "ops";

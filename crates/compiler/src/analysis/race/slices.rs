@@ -6,31 +6,35 @@
 
 use rustc_hash::FxHashSet;
 
-use super::unread;
 use crate::analysis::arguments::{buffer, is_alone};
 use crate::analysis::elements::{Access, Elements};
 use crate::analysis::points::Points;
 use crate::analysis::report;
-use crate::analysis::terms::{AtomKind, Linear, Var};
+use crate::analysis::terms::{AtomKind, Cond, Linear, Var};
+use crate::analysis::unfollowed::Unfollowed;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::ir::{Function, Opcode};
+use crate::ir::{Attrs, Function, Opcode};
 use crate::specialization::KnownLaunch;
 
 /// Points of one access that are looked at.
 const MAX_POINTS: i128 = 1 << 15;
 
-/// Findings about the tensors that `func` only reads, where all addresses are known.
+/// The fewest elements of a table for programs: less may be for something else.
+const LEAST_TABLE: i128 = 3;
+
+/// Findings about the tensors that `func` only reads, at addresses that are all known.
 pub(super) fn check(
     func: &Function,
     launch: &KnownLaunch,
-    elements: &Elements<'_>,
+    elements: &mut Elements<'_>,
     programs: &[Linear; 3],
     accesses: &[Access],
 ) -> Vec<Diagnostic> {
-    if !unread::are_all_known(func, accesses) {
-        return Vec::new();
-    }
-    let slices = Slices { func, launch, elements, programs, accesses };
+    let none = Linear::default();
+    let firsts = [0, 1, 2].map(|axis: usize| elements.terms.at_most(&programs[axis], &none));
+    let elements = &*elements;
+    let unfollowed = Unfollowed::of(func, launch, accesses, Opcode::is_global_access);
+    let slices = Slices { func, launch, elements, programs, firsts, accesses, unfollowed };
     let params: FxHashSet<usize> = accesses.iter().map(|access| access.param).collect();
     let mut params: Vec<usize> = params.into_iter().collect();
     params.sort_unstable();
@@ -42,7 +46,11 @@ struct Slices<'a> {
     launch: &'a KnownLaunch,
     elements: &'a Elements<'a>,
     programs: &'a [Linear; 3],
+    /// Along each axis, that a program is the first.
+    firsts: [Cond; 3],
     accesses: &'a [Access],
+    /// What is accessed at addresses that are not known.
+    unfollowed: Unfollowed<'a>,
 }
 
 impl Slices<'_> {
@@ -52,27 +60,73 @@ impl Slices<'_> {
         let of_tensor = buffer(self.func, self.launch, param)?;
         let sizes = of_tensor.sizes.as_deref()?;
         let are_loads = loads.iter().all(|load| self.is(load, Opcode::Load));
-        if !are_loads || !is_alone(self.launch, of_tensor) || !self.stands_still(&loads) {
+        let are_all = !self.unfollowed.may_reach(param);
+        if !are_loads || !are_all || !is_alone(self.launch, of_tensor) {
             return None;
         }
-        let (first, read) = (loads.first()?, self.indices(&loads, sizes, true)?);
+        if let Some(found) = self.of_table(&loads, sizes) {
+            return Some(found);
+        }
+        let still = self.still(&loads);
+        if still.is_empty() {
+            return None;
+        }
+        let (first, read) = (loads.first()?, self.indices((&loads, true), sizes, &[])?);
         let outer = sizes.len().saturating_sub(1).max(1);
-        (0..outer).find_map(|axis| self.along(first, sizes, (axis, read.get(axis)?)))
+        (0..outer).find_map(|axis| self.along((first, &still), sizes, (axis, read.get(axis)?)))
+    }
+
+    /// What is found of a table that has an element for each program along an axis, or one more, as one of where
+    /// sequences begin, and of which all of them read the same one.
+    fn of_table(&self, loads: &[&Access], sizes: &[i128]) -> Option<Diagnostic> {
+        let (&[size], Some(grid)) = (sizes, self.launch.grid) else { return None };
+        let load = loads.first()?;
+        let element = load.offset.as_constant().filter(|element| (0..size).contains(element))?;
+        let is_it = |load: &&Access| load.offset.as_constant() == Some(element);
+        if size < LEAST_TABLE || !loads.iter().all(is_it) {
+            return None;
+        }
+        let axis = (0..3).find(|axis| {
+            let programs = i128::from(grid[*axis as usize]);
+            let mut stores = self.accesses.iter().filter(|it| self.is(it, Opcode::Store));
+            (programs == size || programs + 1 == size)
+                && stores.any(|store| self.asks(store, *axis))
+        })?;
+        let name = self.elements.param_name(load.param);
+        let programs = grid[axis as usize];
+        let message = format!(
+            "every program reads element {element} of `{name}`, which has {size} elements for {programs} programs"
+        );
+        let found =
+            report::finding(self.func, self.func.insts[load.inst].loc, Code::Unread, message);
+        Some(found.with_note(format!("add the position along axis {axis} to where it is read")))
+    }
+
+    /// Whether where an access is depends on a program's position along an axis, in memory's ways too.
+    fn asks(&self, access: &Access, axis: u32) -> bool {
+        let address = self.func.insts[access.inst].operand(0);
+        self.func.computing(address).iter().any(|value| {
+            let made = self.func.def(*value).map(|made| (made.opcode, &made.attrs));
+            matches!(made, Some((Opcode::ProgramId, Attrs::Axis(asked))) if asked.axis == axis)
+        })
     }
 
     fn is(&self, access: &Access, opcode: Opcode) -> bool {
         self.func.insts[access.inst].opcode == opcode
     }
 
-    /// Whether some program id moves what is stored and nothing of what the loads read.
-    fn stands_still(&self, loads: &[&Access]) -> bool {
-        self.programs.iter().any(|program| {
-            let [(atom, _)] = program.terms[..] else { return false };
-            let AtomKind::Var(var) = self.elements.terms.atom(atom) else { return false };
+    /// The conditions that programs are the first along an axis, for those that move what is stored and nothing of
+    /// what the loads read.
+    fn still(&self, loads: &[&Access]) -> Vec<Cond> {
+        let first = |(program, first): (&Linear, Cond)| {
+            let [(atom, _)] = program.terms[..] else { return None };
+            let AtomKind::Var(var) = self.elements.terms.atom(atom) else { return None };
             let moves = |access: &Access| self.depends(access, *var);
             let mut stores = self.accesses.iter().filter(|access| self.is(access, Opcode::Store));
-            !loads.iter().any(|load| moves(load)) && stores.any(moves)
-        })
+            let is_still = !loads.iter().any(|load| moves(load)) && stores.any(moves);
+            is_still.then_some(first)
+        };
+        self.programs.iter().zip(self.firsts).filter_map(first).collect()
     }
 
     fn depends(&self, access: &Access, var: Var) -> bool {
@@ -86,13 +140,12 @@ impl Slices<'_> {
     /// What is found along an axis of a tensor of which these indices are read.
     fn along(
         &self,
-        load: &Access,
+        (load, still): (&Access, &[Cond]),
         sizes: &[i128],
         (axis, read): (usize, &FxHashSet<i128>),
     ) -> Option<Diagnostic> {
         let (extent, count) = (sizes[axis], read.len() as i128);
-        // Two numbers need not be for two slices.
-        let is_one = count == 1 && extent > if sizes.len() == 1 { 2 } else { 1 };
+        let is_one = count == 1 && extent >= if sizes.len() == 1 { LEAST_TABLE } else { 2 };
         if count == 0 || !(is_one || count * 2 <= extent && extent > 2) {
             return None;
         }
@@ -106,12 +159,17 @@ impl Slices<'_> {
             let stores: Vec<&Access> =
                 self.accesses.iter().filter(|it| it.param == store.param).collect();
             let are_stores = stores.iter().all(|store| self.is(store, Opcode::Store));
-            let written = are_stores.then(|| self.indices(&stores, of_output, false))??;
-            (written[alike].len() as i128 == extent).then_some((store, alike))
+            let written = |within: &[Cond]| {
+                let indices = self.indices((&stores, false), of_output, within)?;
+                Some(indices[alike].len() as i128)
+            };
+            let goes_on = are_stores && written(&[])? == extent;
+            let is_moved = still.iter().any(|first| written(&[*first]) < Some(extent));
+            (goes_on && is_moved).then_some((store, alike))
         })?;
         let name = |access: &Access| self.elements.param_name(access.param);
         let message = format!(
-            "every program reads the same of `{}`: {count} of the {extent} slices along its axis {axis}",
+            "no program reads more of `{}` than {count} of the {extent} slices along its axis {axis}",
             name(load)
         );
         let loc = self.func.insts[load.inst].loc;
@@ -122,19 +180,20 @@ impl Slices<'_> {
         Some(report::finding(self.func, loc, Code::Unread, message).with_note(note))
     }
 
-    /// The indices along each axis of a contiguous tensor at which it is accessed, or with `may_happen` may be;
+    /// The indices along each axis of a contiguous tensor at which it is accessed `within` conditions, or with
+    /// `may_happen` may be;
     /// `None` where they are not known, or some are outside.
     fn indices(
         &self,
-        accesses: &[&Access],
+        (accesses, may_happen): (&[&Access], bool),
         sizes: &[i128],
-        may_happen: bool,
+        within: &[Cond],
     ) -> Option<Vec<FxHashSet<i128>>> {
         let mut indices = vec![FxHashSet::default(); sizes.len()];
         let all: i128 = sizes.iter().product();
         for access in accesses {
             let standing = Default::default();
-            let points = Points::of(self.elements, access, &standing, &[], (MAX_POINTS, 0))?;
+            let points = Points::of(self.elements, access, &standing, within, (MAX_POINTS, 0))?;
             let possible = points.possible.iter().filter(|_| may_happen);
             let touched: FxHashSet<i128> =
                 points.found.iter().chain(possible).map(|(_, element)| *element).collect();

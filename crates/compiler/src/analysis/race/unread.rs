@@ -12,8 +12,9 @@ use crate::analysis::elements::{Access, Elements};
 use crate::analysis::points::Points;
 use crate::analysis::report;
 use crate::analysis::terms::{AtomKind, Linear, Var};
+use crate::analysis::unfollowed::Unfollowed;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::ir::{Function, Inst, Opcode};
+use crate::ir::{Function, Opcode};
 use crate::specialization::KnownLaunch;
 
 /// Points of one load among which lanes are looked for that read the same.
@@ -22,8 +23,9 @@ const MAX_MEETING: usize = 1 << 12;
 /// Points of one load that are looked at.
 const MAX_POINTS: i128 = 1 << 15;
 
-/// No fewer than one of so many elements that are read by none: of two slices, all but a few of the second are.
-const LEAST_UNREAD: i128 = 3;
+/// Of a tensor with rows, no fewer than one of so many elements are read by none: of two slices, all but a few of the
+/// second. Of one without, more than half are.
+const LEAST_OF_ROWS: i128 = 3;
 
 /// Findings about the tensors that `func` only reads, each at addresses that are all known.
 pub(super) fn check(
@@ -33,9 +35,7 @@ pub(super) fn check(
     programs: &[Linear; 3],
     accesses: &[Access],
 ) -> Vec<Diagnostic> {
-    if !are_all_known(func, accesses) {
-        return Vec::new();
-    }
+    let unfollowed = Unfollowed::of(func, launch, accesses, Opcode::is_global_access);
     let mut params: Vec<usize> = accesses.iter().map(|access| access.param).collect();
     params.sort_unstable();
     params.dedup();
@@ -47,21 +47,18 @@ pub(super) fn check(
         let long = sizes.iter().filter(|size| **size > 1).count();
         let has_rows = long > 1 && own.iter().any(|access| rows_overlap(elements, access));
         let meets = || own.iter().any(|access| may_overlap(elements, programs, access));
-        if !own.iter().all(is_load) || !(has_rows || meets()) {
+        if unfollowed.may_reach(param) || !own.iter().all(is_load) || !(has_rows || meets()) {
             return None;
         }
-        of_tensor(func, launch, elements, programs, (&own, sizes.iter().product(), has_rows))
+        of_tensor(
+            func,
+            launch,
+            elements,
+            programs,
+            (&own, sizes.iter().product(), long > 1, has_rows),
+        )
     };
     params.into_iter().filter_map(of_param).collect()
-}
-
-/// Whether nothing of `func` accesses memory but `accesses`.
-pub(super) fn are_all_known(func: &Function, accesses: &[Access]) -> bool {
-    let is_global = |inst: &Inst| {
-        let opcode = func.insts[*inst].opcode;
-        opcode == Opcode::Load || opcode == Opcode::InlineAsm || opcode.is_global_write()
-    };
-    func.walk().iter().filter(|inst| is_global(inst)).count() == accesses.len()
 }
 
 /// Whether what two neighbors read, along an axis, may lie partly over each other: they are less far apart
@@ -136,13 +133,13 @@ fn lanes_meeting(
     points.found.iter().take(MAX_MEETING).find_map(meets)
 }
 
-/// What is found of one tensor that has so many elements; rows of tiles of it may overlap.
+/// What is found of one tensor that has so many elements, perhaps in rows; rows of tiles of it may overlap.
 fn of_tensor(
     func: &Function,
     launch: &KnownLaunch,
     elements: &Elements<'_>,
     programs: &[Linear; 3],
-    (loads, size, has_rows): (&[&Access], i128, bool),
+    (loads, size, is_of_rows, has_rows): (&[&Access], i128, bool, bool),
 ) -> Option<Diagnostic> {
     let points = |load: &&Access| {
         let points = Points::of(elements, load, programs, &[], (MAX_POINTS, 0))?;
@@ -154,7 +151,8 @@ fn of_tensor(
     // What is outside of the tensor is another mistake.
     let is_inside = read.iter().all(|element| (0..size).contains(element));
     let unread = size - read.len() as i128;
-    if !is_inside || unread * LEAST_UNREAD < size {
+    let is_most = if is_of_rows { unread * LEAST_OF_ROWS >= size } else { unread * 2 > size };
+    if !is_inside || !is_most {
         return None;
     }
     let size = report::count(size, "element");
