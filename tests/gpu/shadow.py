@@ -145,12 +145,14 @@ class Shadow:
         try:
             self.busy = True
             grid = grid(bound) if callable(grid) else grid
-            if 0 in tuple(grid):
+            # Sizes may be tensors of one number.
+            grid = tuple(int(size) for size in grid)
+            if 0 in grid:
                 raise NotComparable("no program is launched")
-            ours = self.repeat(function, bound, tuple(grid), compiled, row)
+            ours = self.repeat(function, bound, grid, compiled, row)
             row.update(self.verdict(memory, results, again))
             if self.rounds:
-                theirs = self.bind_triton(bound, tuple(grid), compiled)
+                theirs = self.bind_triton(bound, grid, compiled)
                 row["ratio"], row["ms"] = self.time(ours, theirs, lambda: put_back(memory, before))
         except NotComparable as reason:
             row["skipped"] = str(reason)

@@ -32,8 +32,12 @@ impl Emitter<'_> {
             return Ok(());
         }
         for bit in (0..5).filter(|bit| lanes >> bit & 1 != 0) {
-            let others: Vec<Tuple> =
-                totals.iter().map(|total| self.shuffle_tuple(types, total, 1 << bit)).collect();
+            let mut others = vec![Tuple::new(); totals.len()];
+            for (at, &ty) in types.iter().enumerate() {
+                let values = totals.iter().map(|total| total[at]).collect();
+                let moved = self.shuffle_together(ty, values, 1 << bit);
+                others.iter_mut().zip(moved).for_each(|(other, value)| other.push(value));
+            }
             for (total, other) in totals.iter_mut().zip(others) {
                 *total = self.combine(region, total, &other)?;
             }
@@ -114,12 +118,19 @@ impl Emitter<'_> {
         Some(self.text.op(format_args!("icmp {test} i32 {ballot}, {wanted}")))
     }
 
-    fn shuffle_tuple(&mut self, types: &[Ty], tuple: &[Val], mask: i64) -> Tuple {
-        let pairs: Vec<(Ty, Val)> = types.iter().copied().zip(tuple.iter().copied()).collect();
-        pairs
-            .into_iter()
-            .map(|(ty, value)| self.shuffle("bfly", ty, value, Val::Int(mask)))
-            .collect()
+    /// What the lane whose number differs in `mask` has of each of `values`: small ones travel several in a
+    /// word.
+    fn shuffle_together(&mut self, ty: Ty, values: Vec<Val>, mask: i64) -> Vec<Val> {
+        let mask = Val::Int(mask);
+        if !matches!(ty.bits(), 8 | 16) {
+            return values.into_iter().map(|it| self.shuffle("bfly", ty, it, mask)).collect();
+        }
+        let count = values.len();
+        let words = self.elements(ty, values).words;
+        let moved = words.into_iter().map(|word| self.shuffle("bfly", I32, word, mask)).collect();
+        let mut moved = self.elements_of_words(ty, moved).values;
+        moved.truncate(count);
+        moved
     }
 
     /// `shfl.sync` of a value of any type, by words of 32 bits, within the whole warp.

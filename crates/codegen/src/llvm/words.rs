@@ -1,8 +1,8 @@
-//! Conversions within warps of elements of 8 and 16 bits: several travel as one word.
+//! Elements of 8 and 16 bits within warps: several travel as one word.
 //!
-//! Which of a lane's elements make up a word that it offers or takes follows from a few bits of the thread's
-//! number. Where threads differ by whole words, words are selected. Where all that any thread puts into a
-//! word lies in two others, one instruction picks its bytes, by a selector that each thread makes once.
+//! In conversions, which of a lane's elements make up a word that it offers or takes follows from a few bits
+//! of the thread's number. Where threads differ by whole words, words are selected. Where all that any thread puts
+//! into a word lies in two others, one instruction picks its bytes, by a selector that each thread makes once.
 
 use smallvec::SmallVec;
 use tile_compiler::layout::{ShufflePlan, ThreadIndex};
@@ -15,10 +15,10 @@ const WORD: Ty = Ty::Int(32);
 const WORD_BYTES: usize = 4;
 
 /// Elements of a thread, by themselves and as words.
-struct Elements {
+pub(super) struct Elements {
     ty: Ty,
-    values: Vec<Val>,
-    words: Vec<Val>,
+    pub(super) values: Vec<Val>,
+    pub(super) words: Vec<Val>,
 }
 
 impl Elements {
@@ -87,13 +87,13 @@ impl Emitter<'_> {
         values
     }
 
-    fn elements(&mut self, ty: Ty, values: Vec<Val>) -> Elements {
+    pub(super) fn elements(&mut self, ty: Ty, values: Vec<Val>) -> Elements {
         let per_word = (WORD.bits() / ty.bits()) as usize;
         let words = values.chunks(per_word).map(|chunk| self.word_of_few(ty, chunk)).collect();
         Elements { ty, values, words }
     }
 
-    fn elements_of_words(&mut self, ty: Ty, words: Vec<Val>) -> Elements {
+    pub(super) fn elements_of_words(&mut self, ty: Ty, words: Vec<Val>) -> Elements {
         let raw = Ty::Int(ty.bits());
         let count = WORD.bits() / ty.bits();
         let mut values = Vec::with_capacity(words.len() * count as usize);

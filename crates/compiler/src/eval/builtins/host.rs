@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::call::Call;
-use super::super::dtype::{DType, Elem};
+use super::super::dtype::DType;
 use super::super::module_member::is_listed;
 use super::super::names::known_member;
 use super::super::range::python_range;
@@ -18,7 +18,7 @@ use crate::source::FileRange;
 impl Evaluator<'_> {
     /// `torch.finfo(dtype)` and `torch.iinfo(dtype)`, as named tuples.
     pub(super) fn type_limits(&mut self, call: &Call) -> Eval<Value> {
-        let Value::Const(Const::DType(Elem::Num(dtype))) = call.nth(0) else {
+        let Value::Const(Const::TorchDType(dtype)) = call.nth(0) else {
             return Err(Stop::Unknown);
         };
         let limits = if call.builtin.name == "iinfo" {
