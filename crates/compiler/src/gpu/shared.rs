@@ -20,8 +20,11 @@ use super::in_flight::{Reading, left_pending};
 use crate::ir::{Attrs, Elem, Function, Inst, InstData, Opcode, Region, Scalar, Type, Value};
 use crate::layout::{Conversion, LayoutError, plan_conversion};
 
-/// Ranges up to this size never overlap others.
+/// Ranges up to this size overlap no others.
 const SMALL_BYTES: u32 = 2048;
+/// What such ranges take together at most; those of further instructions overlap like large ones. Sorts that
+/// are written out exchange hundreds of times.
+const APART_BYTES: u32 = 32 * 1024;
 /// Ranges start at multiples of this.
 const ALIGN: u32 = 128;
 /// Large ranges start at multiples of this where warp groups or bulk copies access them: their swizzles
@@ -118,7 +121,7 @@ impl SharedPlan {
                 continue;
             }
             let scratch = Scratch { offset: plan.bytes, bytes, barrier_before: false };
-            if bytes <= SMALL_BYTES {
+            if bytes <= SMALL_BYTES && plan.bytes < APART_BYTES {
                 plan.bytes += bytes.next_multiple_of(ALIGN);
             } else {
                 large.push(Placement { user: User::Scratch(inst), bytes, life: at..at + 1 });
