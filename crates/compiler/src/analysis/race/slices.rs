@@ -181,8 +181,7 @@ impl Slices<'_> {
     }
 
     /// The indices along each axis of a contiguous tensor at which it is accessed `within` conditions, or with
-    /// `may_happen` may be;
-    /// `None` where they are not known, or some are outside.
+    /// `may_happen` may be; `None` where they are not known, or some are outside.
     fn indices(
         &self,
         (accesses, may_happen): (&[&Access], bool),
