@@ -20,6 +20,9 @@ use crate::specialization::{ArgSpec, ConstArg, KnownArg, KnownLaunch, Specializa
 /// Points of one access that are looked at.
 const MAX_POINTS: i128 = 1 << 15;
 
+/// Numbers that may be which of a few launches, each of a part, a launch is.
+const TURNS: std::ops::Range<i128> = 0..4;
+
 /// The finding about a tensor that `launch` updates or reads with gaps.
 pub(super) fn check(
     func: &Function,
@@ -89,14 +92,14 @@ fn is_bounded_by(
     let shifts = params
         .filter(|(param, _)| is_number(&param.name))
         .any(|(_, value)| of_address.contains(value));
-    // A one is part of the code: it may be which half of the blocks a launch is for.
-    let is_one = |arg: &ArgSpec| *arg == ArgSpec::Constexpr(ConstArg::Int(1));
-    let has_one = spec.args.values().any(is_one);
+    // Constants are part of the code: a small one may be which of several blocks in turn a launch is for.
+    let is_turn = |arg: &ArgSpec| matches!(arg, ArgSpec::Constexpr(ConstArg::Int(turn)) if TURNS.contains(turn));
+    let may_take_turns = spec.args.values().any(is_turn);
     is_comparison
         && compares
         && counts.any(|count| computed.contains(&count))
         && !shifts
-        && !has_one
+        && !may_take_turns
 }
 
 /// The first element that is left out between those of `alike`, of which one is `access`.

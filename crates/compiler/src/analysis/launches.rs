@@ -5,8 +5,7 @@ use rustc_hash::FxHashSet;
 
 use super::grid;
 use super::passed::{missing_text, repeated_text, surplus_text};
-use crate::builtins::LAUNCH_OPTIONS;
-use crate::builtins::NUMPY;
+use crate::builtins::{LAUNCH_OPTIONS, NUMPY};
 use crate::diagnostic::{Code, Diagnostic, Severity, TextEdit, suggest_in_any_case};
 use crate::hir::{
     Arg, ArgKind, BinaryOp, Body, Expr, ExprId, Item, ItemKind, Launch, Literal, Module, Name,

@@ -23,10 +23,6 @@ const MAX_MEETING: usize = 1 << 12;
 /// Points of one load that are looked at.
 const MAX_POINTS: i128 = 1 << 15;
 
-/// Of a tensor with rows, no fewer than one of so many elements are read by none: of two slices, all but a few of the
-/// second. Of one without, more than half are.
-const LEAST_OF_ROWS: i128 = 3;
-
 /// Findings about the tensors that `func` only reads, each at addresses that are all known.
 pub(super) fn check(
     func: &Function,
@@ -50,13 +46,7 @@ pub(super) fn check(
         if unfollowed.may_reach(param) || !own.iter().all(is_load) || !(has_rows || meets()) {
             return None;
         }
-        of_tensor(
-            func,
-            launch,
-            elements,
-            programs,
-            (&own, sizes.iter().product(), long > 1, has_rows),
-        )
+        of_tensor(func, launch, elements, programs, (&own, sizes.iter().product(), has_rows))
     };
     params.into_iter().filter_map(of_param).collect()
 }
@@ -133,13 +123,13 @@ fn lanes_meeting(
     points.found.iter().take(MAX_MEETING).find_map(meets)
 }
 
-/// What is found of one tensor that has so many elements, perhaps in rows; rows of tiles of it may overlap.
+/// What is found of one tensor that has so many elements; rows of tiles of it may overlap.
 fn of_tensor(
     func: &Function,
     launch: &KnownLaunch,
     elements: &Elements<'_>,
     programs: &[Linear; 3],
-    (loads, size, is_of_rows, has_rows): (&[&Access], i128, bool, bool),
+    (loads, size, has_rows): (&[&Access], i128, bool),
 ) -> Option<Diagnostic> {
     let points = |load: &&Access| {
         let points = Points::of(elements, load, programs, &[], (MAX_POINTS, 0))?;
@@ -151,8 +141,7 @@ fn of_tensor(
     // What is outside of the tensor is another mistake.
     let is_inside = read.iter().all(|element| (0..size).contains(element));
     let unread = size - read.len() as i128;
-    let is_most = if is_of_rows { unread * LEAST_OF_ROWS >= size } else { unread * 2 > size };
-    if !is_inside || !is_most {
+    if !is_inside || unread * 2 <= size {
         return None;
     }
     let size = report::count(size, "element");
