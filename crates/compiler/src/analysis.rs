@@ -24,6 +24,7 @@ mod executed;
 mod failing;
 mod first_block;
 mod flow;
+mod fractions;
 mod fresh;
 mod gaps;
 mod grid;
@@ -229,6 +230,7 @@ fn accesses_of(
             let untouched = untouched::check(func, launches, &mut elements, &accesses, pause);
             here.extend(untouched.or_else(|| untouched::check_led(func, launches, boxes, pause)));
             here.extend(narrow::check(func, launch, &mut elements, &accesses));
+            here.extend(fractions::check(func, launch, &elements, &accesses));
             here.extend(lost::check(func, launch, &accesses));
             let steps = steps::check(func, launch, &mut elements, &accesses);
             here.extend(steps.into_iter().map(Finding::from));

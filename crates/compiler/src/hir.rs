@@ -45,6 +45,9 @@ entity_impl!(StmtId, "stmt");
 /// A name in the source.
 pub type Name = Arc<str>;
 
+/// The packages that code around kernels imports.
+const PACKAGES: &[&str] = &["triton", "torch"];
+
 /// Everything a file defines, in source order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Module {
@@ -111,13 +114,18 @@ impl Module {
         })
     }
 
-    /// Whether it may define or launch kernels.
-    fn may_use_kernels(&self) -> bool {
-        let is_decorated = |item: &Item| match &item.kind {
+    /// Whether it may define kernels, launch them, or help code that does: it decorates functions, or imports
+    /// one of [`PACKAGES`].
+    fn may_serve_kernels(&self) -> bool {
+        let is_of_packages =
+            |path: &[Name]| path.first().is_some_and(|first| PACKAGES.contains(&&**first));
+        let serves = |item: &Item| match &item.kind {
             ItemKind::Function(function) => !function.decorators.is_empty(),
+            ItemKind::Import { path, .. } => is_of_packages(path),
+            ItemKind::ImportFrom { level: 0, path, .. } => is_of_packages(path),
             _ => false,
         };
-        !self.launches.is_empty() || self.items.iter().any(is_decorated)
+        !self.launches.is_empty() || self.items.iter().any(serves)
     }
 
     /// Fills [`Module::index`].

@@ -57,7 +57,7 @@ pub(crate) use resolve::{fact, resolve_before};
 pub(crate) use resolve::{never_runs, resolve_member_under, resolve_under};
 pub use resolve::{resolve, resolve_expr, resolve_item, resolve_member};
 pub use routes::calling_names;
-pub use ways::{Imports, Ways, find_imports};
+pub use ways::{Imports, Ways, find_imports, imported_files};
 
 /// The files that analysis may look at.
 pub trait Sources {

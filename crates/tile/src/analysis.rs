@@ -33,6 +33,8 @@ pub(crate) struct Found {
     pub(crate) kernels: Vec<String>,
     /// Whether the file [concerns kernels](project::concerns_kernels), or is broken and looks as if it did.
     pub(crate) is_about_kernels: bool,
+    /// If it does, the files that it imports.
+    pub(crate) imported: Vec<PathBuf>,
 }
 
 /// Checks one file: its syntax, what holds for every specialization, and each kernel under the
@@ -79,7 +81,14 @@ pub(crate) fn check(
     }
     let text = (&**source.lines(), &*source.text);
     settle(&mut diagnostics, file, source.module(), text, &options.lints);
-    Found { diagnostics, kernels, is_about_kernels }
+    let imported = if is_about_kernels { imported(workspace, file) } else { Vec::new() };
+    Found { diagnostics, kernels, is_about_kernels, imported }
+}
+
+/// Where the files are that a file imports.
+fn imported(workspace: &Workspace, file: FileId) -> Vec<PathBuf> {
+    let files = project::imported_files(workspace, file).into_iter();
+    files.filter_map(|file| Some(workspace.file(file)?.path.clone())).collect()
 }
 
 /// What compiling a kernel under each specialization that is known finds.

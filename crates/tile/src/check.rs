@@ -1,6 +1,6 @@
 //! `tile check`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -38,7 +38,8 @@ struct Summary {
 struct Job {
     path: PathBuf,
     kernel: Option<String>,
-    /// Found on a walk rather than named: a file that does not concern kernels is passed over.
+    /// Found on a walk rather than named: a file is passed over that does not concern kernels, and that none
+    /// which do import.
     walked: bool,
 }
 
@@ -55,11 +56,12 @@ pub(crate) fn run(arguments: &CheckArgs) -> Result<Exit, CommandError> {
     let site_packages = workspace::site_packages(here);
     let workspace = Workspace::new(site_packages.clone());
     let mut unreadable = Vec::new();
-    let mut jobs = jobs(arguments, &workspace, &mut unreadable);
+    let jobs = jobs(arguments, &workspace, &mut unreadable);
     let own = workspace::module_names(jobs.iter().map(|job| &*job.path));
     let is_own = |name: &str| own.contains(name);
-    jobs.retain(|job| !job.walked || workspace::may_run_kernels(&job.path, &is_own));
-    let folders = jobs.iter().map(|job| folder_of(&job.path));
+    let is_likely = |job: &Job| !job.walked || workspace::may_run_kernels(&job.path, &is_own);
+    let (mut jobs, others): (Vec<Job>, Vec<Job>) = jobs.into_iter().partition(is_likely);
+    let folders = jobs.iter().chain(&others).map(|job| folder_of(&job.path));
     let folders = folders.chain(jobs.is_empty().then_some(here));
     let (options, by_folder) =
         Options::by_folder(&arguments.spec.flags(), folders, site_packages.as_deref())?;
@@ -84,15 +86,28 @@ pub(crate) fn run(arguments: &CheckArgs) -> Result<Exit, CommandError> {
         let check = || analysis::check(&workspace, file, options, compiler.as_ref());
         Ok((file, known.unwrap_or_else(check)))
     };
-    let results: Vec<Result<(FileId, Found), ReadError>> =
-        largest_first(&jobs, |job| workspace.size(&job.path), look);
+    let mut results = largest_first(&jobs, |job| workspace.size(&job.path), look);
     if let Some(remembered) = &remembered {
         remembered.keep(results.iter().flatten());
     }
+    let about_kernels = results.iter().flatten().map(|(_, found)| found);
+    let imported: HashSet<PathBuf> =
+        about_kernels.flat_map(|found| found.imported.iter().cloned()).collect();
+    let is_imported = |job: &Job| imported.contains(&workspace::normal(&job.path));
+    let others: Vec<Job> = others.into_iter().filter(is_imported).collect();
+    results.extend(largest_first(&others, |job| workspace.size(&job.path), look));
+    jobs.extend(others);
     let mut summary = Summary::default();
     let mut diagnostics = Vec::new();
     for (job, result) in jobs.iter().zip(results) {
-        match result.and_then(|(file, found)| wanted(&workspace, job, file, found)) {
+        let is_passed_over =
+            |found: &Found| job.walked && !found.is_about_kernels && !is_imported(job);
+        let checked = match result {
+            Ok((_, found)) if is_passed_over(&found) => Ok(None),
+            Ok((file, found)) => wanted(&workspace, job, file, found),
+            Err(error) => Err(error),
+        };
+        match checked {
             Ok(None) => {}
             Ok(Some(checked)) => {
                 summary.files += 1;
@@ -153,7 +168,7 @@ fn jobs(arguments: &CheckArgs, workspace: &Workspace, unreadable: &mut Vec<ReadE
             jobs.push(Job { path: path.clone(), kernel: kernel.clone(), walked: false });
         }
     }
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = HashSet::new();
     jobs.retain(|job| seen.insert((job.path.clone(), job.kernel.clone())));
     jobs
 }
@@ -198,17 +213,13 @@ fn kernels(workspace: &Workspace, jobs: &[Job]) -> Vec<ItemRef> {
     jobs.iter().filter_map(of_job).flatten().collect()
 }
 
-/// What is asked for of what was found in a file; `None` when it was found on a walk and has
-/// nothing to do with kernels.
+/// What is asked for of what was found in a file; `None` when it was found on a walk and lacks the kernel.
 fn wanted(
     workspace: &Workspace,
     job: &Job,
     file: FileId,
     found: Found,
 ) -> Result<Option<Checked>, ReadError> {
-    if job.walked && !found.is_about_kernels {
-        return Ok(None);
-    }
     let Some(wanted) = &job.kernel else {
         return Ok(Some(Checked { diagnostics: found.diagnostics, kernels: found.kernels.len() }));
     };

@@ -549,7 +549,7 @@ pub(crate) fn package_version(site_packages: &Path, package: &str) -> Option<Str
 }
 
 /// An absolute path without `.` and `..`, so that a file has one spelling. Links stay.
-fn normal(path: &Path) -> PathBuf {
+pub(crate) fn normal(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let mut parts = PathBuf::new();
     for part in absolute.components() {

@@ -25,6 +25,7 @@ mod device;
 mod meta;
 mod names;
 mod options;
+mod order;
 mod own;
 mod pieces;
 mod scenarios;
@@ -186,6 +187,7 @@ impl Site<'_> {
         if !starred {
             found.extend(self.surplus());
             found.extend(self.repeated());
+            found.extend(self.exchanged());
         }
         found.extend(self.tuned(tuning, starred));
         let known = tuning.complete || tuning.spelled.is_some();

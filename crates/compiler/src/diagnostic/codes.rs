@@ -223,6 +223,8 @@ codes! {
         include_str!("explain/launch-repeated-argument.md");
     TunedArgument = "launch/tuned-argument", Error, "a launch that gives what autotuning sets",
         include_str!("explain/launch-tuned-argument.md");
+    ExchangedArguments = "launch/exchanged-arguments", Warning, "two arguments in each other's places, by their names",
+        include_str!("explain/launch-exchanged-arguments.md");
     RepeatedUpdate = "launch/repeated-update", Warning, "memory that each run of autotuning changes again",
         include_str!("explain/launch-repeated-update.md");
     TuningName = "launch/tuning-name", Error, "a decorator that names a parameter which does not exist",
@@ -239,6 +241,8 @@ codes! {
         include_str!("explain/launch-argument-type.md");
     LossyStore = "launch/lossy-store", Warning, "a store to elements that cannot hold the number",
         include_str!("explain/launch-lossy-store.md");
+    LossyConversion = "launch/lossy-conversion", Warning, "a conversion to integers that drops fractions of floats",
+        include_str!("explain/launch-lossy-conversion.md");
     LostResult = "launch/lost-result", Warning, "a result that is stored to a copy which nothing holds",
         include_str!("explain/launch-lost-result.md");
     OutOfBounds = "bounds/out-of-bounds", Error, "an access outside of its buffer",

@@ -43,7 +43,7 @@ fn finish(statements: &Statements<'_>, mut module: Module) -> Module {
     let (parse, statements) = (statements.parse(), statements.all());
     scenario::lower(parse, &mut module);
     let kept = std::mem::take(&mut module.names);
-    if module.may_use_kernels() {
+    if module.may_serve_kernels() {
         module.names = scopes::of_statements(parse.text(), statements, &kept);
         module.unbound = match parse.has_error() {
             true => Vec::new(),

@@ -129,6 +129,25 @@ pub fn find_imports(sources: &dyn Sources, file: FileId) -> Imports {
     meanings.flat_map(|(package, part)| std::iter::once(package).chain(part)).collect()
 }
 
+/// The files that the imports of `file` read, outside of its functions' own.
+pub fn imported_files(sources: &dyn Sources, file: FileId) -> Vec<FileId> {
+    let module = sources.module(file).unwrap_or_default();
+    let read = |item: &Item| match &item.kind {
+        ItemKind::Import { path, within } => {
+            vec![sources.import(file, 0, &[&path[..], within].concat())]
+        }
+        ItemKind::ImportFrom { level, path, member } => {
+            let part = [&path[..], std::slice::from_ref(member)].concat();
+            vec![sources.import(file, *level, path), sources.import(file, *level, &part)]
+        }
+        _ => Vec::new(),
+    };
+    let mut files: Vec<FileId> = module.items.iter().flat_map(read).flatten().collect();
+    files.sort();
+    files.dedup();
+    files
+}
+
 /// Whether a file is of a package that is installed.
 pub(crate) fn is_of_environment(sources: &dyn Sources, file: FileId) -> bool {
     sources.path(file).contains(ENVIRONMENT)
