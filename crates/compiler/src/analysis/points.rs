@@ -34,7 +34,31 @@ impl Points {
         access: &Access,
         programs: &[Linear; 3],
         within: &[Cond],
+        limits: (i128, i128),
+    ) -> Option<Points> {
+        let known = elements.variables().map(|(_, var)| var).collect();
+        Points::over(elements, access, (programs, within), limits, &known)
+    }
+
+    /// As [`Points::of`], where no more than `most` are looked at, and of each number that is drawn all that it may be.
+    pub(super) fn drawn(
+        elements: &Elements<'_>,
+        access: &Access,
+        programs: &[Linear; 3],
+        within: &[Cond],
+        most: i128,
+    ) -> Option<Points> {
+        let known = elements.variables().map(|(_, var)| var).chain(elements.drawn()).collect();
+        Points::over(elements, access, (programs, within), (most, 0), &known)
+    }
+
+    /// As [`Points::of`], among these variables.
+    fn over(
+        elements: &Elements<'_>,
+        access: &Access,
+        (programs, within): (&[Linear; 3], &[Cond]),
         (most, part): (i128, i128),
+        known: &FxHashSet<Var>,
     ) -> Option<Points> {
         let terms = &elements.terms;
         let conds: Vec<Cond> = access.happens().into_iter().chain(within.iter().copied()).collect();
@@ -47,8 +71,7 @@ impl Points {
         conds.iter().for_each(|cond| terms.visit_cond(*cond, &mut note));
         programs.iter().for_each(|program| terms.visit(program, &mut note));
         terms.visit(&access.offset, &mut note);
-        let known: FxHashSet<Var> = elements.variables().map(|(_, var)| var).collect();
-        if !used.is_subset(&known) {
+        if !used.is_subset(known) {
             return None;
         }
         let mut used: Vec<Var> = used.into_iter().collect();

@@ -49,10 +49,16 @@ pub(crate) fn tensor_members() -> Option<&'static Names> {
 const BACKENDS: &[&str] =
     &["gcu", "hpu", "iluvatar", "mlu", "musa", "npu", "sdaa", "spyre", "supa", "txda"];
 
+/// What `torch.distributed.tensor.DTensor` has beside the members of tensors.
+const OF_DISTRIBUTED: &[&str] =
+    &["device_mesh", "full_tensor", "placements", "redistribute", "to_local"];
+
 /// Whether PyTorch may have a member that its documentation does not tell of: private ones come and go,
-/// and backends add theirs.
+/// backends add theirs, and so do tensors that are distributed.
 pub(crate) fn may_be_there(attr: &str) -> bool {
-    attr.starts_with('_') || BACKENDS.contains(&attr.strip_prefix("is_").unwrap_or(attr))
+    attr.starts_with('_')
+        || BACKENDS.contains(&attr.strip_prefix("is_").unwrap_or(attr))
+        || OF_DISTRIBUTED.contains(&attr)
 }
 
 /// The member of tensors that a name is nearly, of names that none has.

@@ -32,6 +32,11 @@ pub(in crate::analysis) struct RandomRead {
 }
 
 impl<'f> Elements<'f> {
+    /// Variables that stand for random integers that were read so far.
+    pub(in crate::analysis) fn drawn(&self) -> impl Iterator<Item = Var> {
+        self.random.iter().map(|read| read.var)
+    }
+
     /// The integer in a lane of a load.
     pub(super) fn loaded(&mut self, value: Value, data: &InstData, index: &Index) -> Element {
         let bits = self.func.ty(value).number().map_or(64, |number| number.bits());

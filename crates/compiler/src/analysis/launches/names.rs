@@ -57,6 +57,9 @@ const PACKAGE: [&[&str]; 2] = [TRITON_MODULES, TRITON_OTHERS];
 /// A module that Triton had before version 3.0.
 const REMOVED: &str = "ops";
 
+/// What linters call a name that nothing defines.
+const UNDEFINED_RULE: &str = "F821";
+
 /// Members of other versions of Triton may be called anything but nearly what a known one is: so many
 /// letters apart, more where names are long.
 const NEAR: usize = 2;
@@ -108,10 +111,12 @@ fn undefined(
             )
     };
     // What annotations name need not be there, but a misspelled name is a mistake.
+    let text = sources.text(file).unwrap_or_default();
     let is_told = |unbound: &&Unbound| {
         let known =
             || unbound.visible.iter().map(|name| &**name).chain(PYTHON_NAMES.iter().copied());
-        !unbound.in_annotation || misspelled(&unbound.name, known()).is_some()
+        (!unbound.in_annotation || misspelled(&unbound.name, known()).is_some())
+            && !is_known_to_lack(&text, unbound.range)
     };
     let finding = |unbound: &Unbound| {
         let at = FileRange { file, range: unbound.range };
@@ -125,6 +130,12 @@ fn undefined(
         }
     };
     module.unbound.iter().filter(is_host).filter(is_told).map(finding).collect()
+}
+
+/// Whether a comment on the line tells other tools to leave names alone that nothing defines.
+fn is_known_to_lack(text: &str, at: TextRange) -> bool {
+    let rest = text.get(at.start as usize..).and_then(|rest| rest.lines().next());
+    rest.is_some_and(|rest| rest.contains("# noqa") && rest.contains(UNDEFINED_RULE))
 }
 
 impl Host<'_> {

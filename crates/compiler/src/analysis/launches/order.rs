@@ -16,8 +16,8 @@ const POINTER_ENDINGS: &[&str] = &["_ptrs", "_ptr"];
 impl Site<'_> {
     /// Two positional arguments that bear each other's parameters' names.
     pub(super) fn exchanged(&self) -> Option<Diagnostic> {
-        let given: Vec<&Arg> = self.positional().collect();
         let params = &self.kernel.function.params;
+        let given: Vec<&Arg> = self.positional().take(params.len()).collect();
         let params: Vec<String> = params.iter().map(|param| plain(&param.name)).collect();
         let is_unique =
             |at: usize| params.iter().filter(|other| **other == params[at]).count() == 1;

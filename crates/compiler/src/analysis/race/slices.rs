@@ -73,7 +73,40 @@ impl Slices<'_> {
         }
         let (first, read) = (loads.first()?, self.indices((&loads, true), sizes, &[])?);
         let outer = sizes.len().saturating_sub(1).max(1);
-        (0..outer).find_map(|axis| self.along((first, &still), sizes, (axis, read.get(axis)?)))
+        (0..outer).find_map(|axis| {
+            let read = (axis, read.get(axis)?);
+            let conds: Vec<Cond> = still.iter().map(|axis| self.firsts[*axis]).collect();
+            self.along((first, &conds), sizes, read)
+                .or_else(|| self.one_for_all((first, &still), sizes, read))
+        })
+    }
+
+    /// What is found of a tensor that has a block of slices for each program along an axis, and of which all of them
+    /// read the first one.
+    fn one_for_all(
+        &self,
+        (load, still): (&Access, &[usize]),
+        sizes: &[i128],
+        (axis, read): (usize, &FxHashSet<i128>),
+    ) -> Option<Diagnostic> {
+        let (extent, count) = (sizes[axis], read.len() as i128);
+        let is_first_block = count > 0 && (0..count).all(|index| read.contains(&index));
+        // Two equal halves may be meant, as those of a table.
+        let is_one_each = |of: &usize| {
+            let programs = i128::from(self.launch.grid.map_or(0, |grid| grid[*of]));
+            let covers = programs * count >= extent && (programs - 1) * count < extent;
+            covers && (programs > 2 || programs == 2 && programs * count > extent)
+        };
+        let of = *still.iter().find(|of| is_first_block && is_one_each(of))?;
+        let name = self.elements.param_name(load.param);
+        let programs = self.launch.grid?[of];
+        let message = format!(
+            "all {programs} programs along axis {of} read the same {count} of the {extent} slices along axis {axis} of \
+             `{name}`"
+        );
+        let loc = self.func.insts[load.inst].loc;
+        let note = "what they write moves with them: let what they read do so too";
+        Some(report::finding(self.func, loc, Code::Unread, message).with_note(note))
     }
 
     /// What is found of a table that has an element for each program along an axis, or one more, as one of where
@@ -115,18 +148,16 @@ impl Slices<'_> {
         self.func.insts[access.inst].opcode == opcode
     }
 
-    /// The conditions that programs are the first along an axis, for those that move what is stored and nothing of
-    /// what the loads read.
-    fn still(&self, loads: &[&Access]) -> Vec<Cond> {
-        let first = |(program, first): (&Linear, Cond)| {
-            let [(atom, _)] = program.terms[..] else { return None };
-            let AtomKind::Var(var) = self.elements.terms.atom(atom) else { return None };
+    /// The axes along which programs move what is stored and nothing of what the loads read.
+    fn still(&self, loads: &[&Access]) -> Vec<usize> {
+        let is_still = |axis: &usize| {
+            let [(atom, _)] = self.programs[*axis].terms[..] else { return false };
+            let AtomKind::Var(var) = self.elements.terms.atom(atom) else { return false };
             let moves = |access: &Access| self.depends(access, *var);
             let mut stores = self.accesses.iter().filter(|access| self.is(access, Opcode::Store));
-            let is_still = !loads.iter().any(|load| moves(load)) && stores.any(moves);
-            is_still.then_some(first)
+            !loads.iter().any(|load| moves(load)) && stores.any(moves)
         };
-        self.programs.iter().zip(self.firsts).filter_map(first).collect()
+        (0..self.programs.len()).filter(is_still).collect()
     }
 
     fn depends(&self, access: &Access, var: Var) -> bool {
@@ -192,7 +223,10 @@ impl Slices<'_> {
         let all: i128 = sizes.iter().product();
         for access in accesses {
             let standing = Default::default();
-            let points = Points::of(self.elements, access, &standing, within, (MAX_POINTS, 0))?;
+            let points = match may_happen {
+                true => Points::drawn(self.elements, access, &standing, within, MAX_POINTS)?,
+                false => Points::of(self.elements, access, &standing, within, (MAX_POINTS, 0))?,
+            };
             let possible = points.possible.iter().filter(|_| may_happen);
             let touched: FxHashSet<i128> =
                 points.found.iter().chain(possible).map(|(_, element)| *element).collect();

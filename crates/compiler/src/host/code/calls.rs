@@ -640,10 +640,12 @@ impl Host<'_> {
                         let drawn = drawn::mapped(name, tensor, args);
                         let result =
                             if drawn.is_some() { drawn::noted(result, drawn) } else { result };
-                        let numbers = match name == "contiguous" && views::is_new_copy(tensor) {
-                            true => Contents::Uninitialized,
-                            false => drawn::integers(name, tensor, args).unwrap_or_default(),
+                        let copied = || {
+                            views::put_in_order(tensor).filter(|_| name == "contiguous")
                         };
+                        let numbers = copied()
+                            .or_else(|| drawn::integers(name, tensor, args))
+                            .unwrap_or_default();
                         (numbers, result)
                     }
                     _ => (Contents::Unknown, result),

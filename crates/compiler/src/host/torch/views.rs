@@ -178,11 +178,12 @@ pub(crate) fn is_expanded(tensor: &Tensor) -> bool {
     axes.into_iter().any(is_one)
 }
 
-/// Whether what lies in memory in another order than its positions are is copied to be in order, and is
-/// what nobody wrote.
-pub(crate) fn is_new_copy(tensor: &Tensor) -> bool {
-    let is_new = |storage: &Storage| storage.contents == Contents::Uninitialized;
-    is_contiguous(tensor) == Some(false) && tensor.storage.as_deref().is_some_and(is_new)
+/// What a copy holds that is in the order of positions, of what lies in memory in another order: what nobody wrote, or
+/// floats whose places do not matter. `None` where nothing is copied, or more is to be known of it.
+pub(crate) fn put_in_order(tensor: &Tensor) -> Option<Contents> {
+    let contents = &tensor.storage.as_deref()?.contents;
+    let is_any = matches!(contents, Contents::Uninitialized | Contents::Signed);
+    (is_any && is_contiguous(tensor) == Some(false)).then(|| contents.clone())
 }
 
 /// The same memory counted in other elements, `more` of them for each `fewer`.
