@@ -21,6 +21,7 @@ use crate::specialization::{KnownArg, KnownLaunch};
 
 mod contents;
 mod extremes;
+mod floats;
 mod loops;
 mod operations;
 

@@ -92,12 +92,17 @@ fn is_bounded_by(
     let shifts = params
         .filter(|(param, _)| is_number(&param.name))
         .any(|(_, value)| of_address.contains(value));
+    let is_constant = |arg: &ArgSpec| matches!(arg, ArgSpec::Constexpr(ConstArg::Int(number)) if *number == count);
+    let counts_as_constant = || {
+        let mut constants = computed.iter().filter_map(|value| func.constant_bits(*value));
+        spec.args.values().any(is_constant) && constants.any(|bits| i128::from(bits) == count)
+    };
     // Constants are part of the code: a small one may be which of several blocks in turn a launch is for.
     let is_turn = |arg: &ArgSpec| matches!(arg, ArgSpec::Constexpr(ConstArg::Int(turn)) if TURNS.contains(turn));
     let may_take_turns = spec.args.values().any(is_turn);
     is_comparison
         && compares
-        && counts.any(|count| computed.contains(&count))
+        && (counts.any(|count| computed.contains(&count)) || counts_as_constant())
         && !shifts
         && !may_take_turns
 }

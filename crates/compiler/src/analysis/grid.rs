@@ -28,6 +28,8 @@ pub(super) struct Needed {
     writes: bool,
     /// Whether something depends on how many programs there are.
     pub(super) counts: bool,
+    /// The axes along which it does.
+    counted: [bool; 3],
 }
 
 impl Needed {
@@ -37,13 +39,12 @@ impl Needed {
         let mut needed = func.clone();
         eliminate_dead_code(&mut needed);
         let writes = |inst: Inst| func.insts[inst].opcode.is_global_write();
-        let counts = |inst: Inst| {
-            matches!(needed.insts[inst].opcode, Opcode::NumPrograms | Opcode::InlineAsm)
-        };
+        let counted = axes_of(&needed, Opcode::NumPrograms);
         Needed {
             asked: axes_asked_for(&needed),
             writes: func.walk().into_iter().any(writes),
-            counts: needed.walk().into_iter().any(counts),
+            counts: counted.contains(&true),
+            counted,
         }
     }
 }
@@ -52,7 +53,7 @@ impl Needed {
 pub(super) fn check(func: &Function, needed: &Needed, launch: &KnownLaunch) -> Vec<Finding> {
     let fault = launch.grid_fault.and_then(|fault| faulty(func, launch, fault));
     let mut found: Vec<Diagnostic> = fault.into_iter().collect();
-    found.extend(unused_axis(func, needed, launch));
+    found.extend(unused_axis(func, needed, launch).or_else(|| counted_alone(func, needed)));
     found
         .into_iter()
         .map(|diagnostic| Finding { diagnostic, spot: Spot::Grid, widen: None })
@@ -109,14 +110,18 @@ fn has_elements(func: &Function, launch: &KnownLaunch) -> bool {
     pointers.peek().is_some() && pointers.all(|param| is_filled(&param.name))
 }
 
-/// The axes along which a kernel asks for its position in the grid. Inline assembly may read it by
-/// itself, along all of them.
+/// The axes along which a kernel asks for its position in the grid.
 pub(super) fn axes_asked_for(func: &Function) -> [bool; 3] {
+    axes_of(func, Opcode::ProgramId)
+}
+
+/// The axes along which a kernel asks so. Inline assembly may do it by itself, along all of them.
+fn axes_of(func: &Function, asks: Opcode) -> [bool; 3] {
     let mut asked = [false; 3];
     for inst in func.walk() {
         let data = &func.insts[inst];
         match (data.opcode, &data.attrs) {
-            (Opcode::ProgramId, Attrs::Axis(axis)) => {
+            (opcode, Attrs::Axis(axis)) if opcode == asks => {
                 if let Some(asked) = asked.get_mut(axis.axis as usize) {
                     *asked = true;
                 }
@@ -150,6 +155,20 @@ fn unused_axis(func: &Function, needed: &Needed, launch: &KnownLaunch) -> Option
         (false, true) => Diagnostic { severity: Severity::Hint, ..found },
         (false, false) => found,
     })
+}
+
+/// An axis along which the kernel asks how many programs there are, though not which one it is, while along another it
+/// asks for that alone.
+fn counted_alone(func: &Function, needed: &Needed) -> Option<Diagnostic> {
+    let counts = |axis: &usize| needed.counted[*axis];
+    let is_asked_alone = |axis: usize| needed.asked[axis] && !needed.counted[axis];
+    let axis = (0..3).find(|axis| counts(axis) && !needed.asked[*axis])?;
+    let other = (0..3).find(|axis| is_asked_alone(*axis))?;
+    let message = format!(
+        "`{}` asks how many programs there are along axis {axis}, but for its position along axis {other} alone",
+        func.name,
+    );
+    finding(func, Code::UnusedAxis, message)
 }
 
 /// Whether a kernel adds to memory by atomic operations, none of which tells it what to do.

@@ -35,6 +35,9 @@ pub(super) fn misuse_text(misuse: &Misuse) -> String {
             format!("`{function}` takes {takes} arguments, not {given}")
         }
         Misuse::NoBits { symbol, dtype } => format!("`{symbol}` takes integers, not `{dtype}`"),
+        Misuse::FloatIndex(dtype) => {
+            format!("tensors are indexed by integers or truth values, not by `{dtype}`")
+        }
         Misuse::NoOperator(symbol) => format!("`{symbol}` takes no `None` beside a number"),
         Misuse::OtherTypes { function, dtypes: [a, b] } => {
             format!("`{function}` takes tensors of one type, not of `{a}` and `{b}`")
@@ -100,7 +103,9 @@ pub(super) fn instead(misuse: &Misuse) -> Option<String> {
         | Misuse::ArgumentCount { .. }
         | Misuse::Sizes(_) => None,
         Misuse::OtherTypes { .. } => Some("convert one of them: `.to(...)`".to_owned()),
-        Misuse::NoBits { .. } => Some("convert it to a type of integers first".to_owned()),
+        Misuse::NoBits { .. } | Misuse::FloatIndex(_) => {
+            Some("convert it to a type of integers first".to_owned())
+        }
         Misuse::NoSizes { size, .. } => Some(format!("a tuple of one element: `({size},)`")),
         Misuse::NoRandom { .. } => Some("draw integers with `torch.randint`".to_owned()),
         Misuse::Unpacked { .. } => {

@@ -388,6 +388,12 @@ impl Elements<'_> {
             (Opcode::Cmp, Attrs::IntCompare(compare)) => {
                 return Element::Bool(self.comparison(data, compare.predicate, index));
             }
+            (Opcode::FCmp, Attrs::FloatCompare(compare)) => {
+                match self.compared_floats(data, compare.predicate, index) {
+                    Some(cond) => cond,
+                    None => return self.unknown(value, index),
+                }
+            }
             (Opcode::And | Opcode::Mul | Opcode::MinU, _) => {
                 let (a, b) =
                     (self.truth(data.operand(0), index), self.truth(data.operand(1), index));

@@ -640,9 +640,8 @@ impl Host<'_> {
                         let drawn = drawn::mapped(name, tensor, args);
                         let result =
                             if drawn.is_some() { drawn::noted(result, drawn) } else { result };
-                        let copied = || {
-                            views::put_in_order(tensor).filter(|_| name == "contiguous")
-                        };
+                        let copied =
+                            || views::put_in_order(tensor).filter(|_| name == "contiguous");
                         let numbers = copied()
                             .or_else(|| drawn::integers(name, tensor, args))
                             .unwrap_or_default();

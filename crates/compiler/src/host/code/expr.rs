@@ -57,7 +57,10 @@ impl Host<'_> {
                 if let Some(made) = self.special_binary(*op, &lhs, &rhs) {
                     return made;
                 }
-                let result = operators::binary(*op, &lhs, &rhs);
+                let result = match self.product_of_types(*op, &lhs, &rhs) {
+                    Some(misuse) => Value::Raises(misuse),
+                    None => operators::binary(*op, &lhs, &rhs),
+                };
                 let name = if *op == BinaryOp::MatMul { "matmul" } else { "" };
                 let result = self.following(name, [&lhs, &rhs].into_iter(), result);
                 match self.cast_automatically(name, result) {

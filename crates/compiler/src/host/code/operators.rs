@@ -438,6 +438,9 @@ pub(crate) fn subscript(value: &Value, index: &Value) -> Value {
         {
             Value::Tensor(views::picked(tensor, rows))
         }
+        (Value::Tensor(_), Value::Tensor(rows)) if let Some(misuse) = misuse::no_index(rows) => {
+            Value::Raises(misuse)
+        }
         (Value::Tensor(_), Value::List(_)) => parts(value.plain(), vec![Part::of(index)]),
         (Value::Tensor(tensor), _) => Value::tensor(tensor.dtype.as_deref()),
         _ => Value::Unknown,

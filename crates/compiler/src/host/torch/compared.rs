@@ -1,5 +1,7 @@
-//! Comparisons of tensors by PyTorch, which refuse tensors of two types.
+//! Comparisons and products of tensors by PyTorch, which refuse tensors of two types.
 
+use crate::hir::BinaryOp;
+use crate::host::Host;
 use crate::host::code::arguments::Args;
 use crate::host::code::operators::truth;
 use crate::host::torch::misuse::Misuse;
@@ -8,6 +10,26 @@ use crate::host::value::{Tensor, Value};
 /// Functions and methods that compare a tensor with another one of its type, as users call the functions.
 const OF_ONE_TYPE: &[(&str, &str)] =
     &[("allclose", "torch.allclose"), ("isclose", "torch.isclose")];
+
+/// The function behind `@`.
+const PRODUCT: &str = "torch.matmul";
+
+impl Host<'_> {
+    /// Why `left @ right` is refused because of the types, where PyTorch does not choose them.
+    pub(crate) fn product_of_types(
+        &mut self,
+        op: BinaryOp,
+        left: &Value,
+        right: &Value,
+    ) -> Option<Misuse> {
+        let (BinaryOp::MatMul, Value::Tensor(left), Value::Tensor(right)) = (op, left, right)
+        else {
+            return None;
+        };
+        let misuse = other_types(PRODUCT, left, right)?;
+        (self.chooses_types() == Some(false)).then_some(misuse)
+    }
+}
 
 /// Why `torch.testing.assert_close(...)` raises an exception whatever the tensors hold.
 pub(crate) fn not_asserted(args: &Args<'_>) -> Option<Misuse> {

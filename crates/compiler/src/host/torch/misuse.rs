@@ -95,6 +95,8 @@ pub enum Misuse {
         /// The type, in Triton's spelling.
         dtype: Name,
     },
+    /// A tensor of floats, of this type in Triton's spelling, by which a tensor is indexed.
+    FloatIndex(Name),
     /// Tensors of two types where a function takes those of one.
     OtherTypes {
         /// The function, with its module.
@@ -179,6 +181,11 @@ impl Misuse {
     pub(crate) fn raises(&self) -> bool {
         !matches!(self, Misuse::NotCalled(_))
     }
+}
+
+/// Why a tensor cannot be indexed by another one.
+pub(crate) fn no_index(rows: &Tensor) -> Option<Misuse> {
+    rows.dtype.clone().filter(|dtype| is_float(dtype)).map(Misuse::FloatIndex)
 }
 
 /// What an operator on a number and `None` gives: an exception.
