@@ -61,6 +61,7 @@ const CONSTRUCTS: &[(&str, &[&str])] = &[
     ("launch/unknown-argument", &["k[("]),
     ("launch/unused-axis", &["k[("]),
     ("mask/always-true", &["mask="]),
+    ("shape/mixed-axes", &["tl.dot(", " * ", " - ", " >= ", " + "]),
     ("shape/reduced-axis", &["tl.sum(", "tl.max("]),
     ("mask/axis", &["mask="]),
     ("mask/other-without-mask", &["other="]),

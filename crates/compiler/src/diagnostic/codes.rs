@@ -209,6 +209,8 @@ codes! {
         include_str!("explain/mask-first-block.md");
     ReducedAxis = "shape/reduced-axis", Warning, "numbers of rows that meet the columns of their tile",
         include_str!("explain/shape-reduced-axis.md");
+    MixedAxes = "shape/mixed-axes", Warning, "tiles that are combined although an axis goes with other places in each",
+        include_str!("explain/shape-mixed-axes.md");
     MaskAxis = "mask/axis", Warning, "a mask along another axis than the addresses",
         include_str!("explain/mask-axis.md");
     MaskAlwaysTrue = "mask/always-true", Hint, "a mask that is always true",

@@ -427,6 +427,12 @@ impl Opcode {
         self.info().effects == Effects::Pure
     }
 
+    /// Whether each element that it gives is made of the elements in the same place.
+    pub(crate) fn is_elementwise(self) -> bool {
+        use ResultRule::{Bool, Cast, Pointer, Same, SameFloat, SameInt, Select};
+        matches!(self.info().result, Bool | Cast | Pointer | Same | SameFloat | SameInt | Select)
+    }
+
     /// Whether it changes more than its results.
     pub(crate) fn writes(self) -> bool {
         self.info().effects == Effects::Write

@@ -1,0 +1,159 @@
+//! What moves a position: the place of a program along an axis, the trips of a loop, and quotients and remainders of
+//! these, which are places of their own.
+
+use std::cell::RefCell;
+use std::hash::{Hash, Hasher};
+
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+
+use crate::ir::{Function, Inst, Opcode, Region, Value, ValueDef};
+
+/// Nesting of quotients that is looked into.
+const MAX_DEPTH: u32 = 6;
+
+/// Scalars that a position is moved by; `None` where something else may move it, as what memory holds.
+pub(super) type Moved = Option<FxHashSet<Value>>;
+
+/// The scalars of a function that move positions.
+pub(super) struct Movers<'f> {
+    func: &'f Function,
+    owner: FxHashMap<Region, Inst>,
+    keys: RefCell<FxHashMap<Value, u64>>,
+}
+
+impl<'f> Movers<'f> {
+    pub(super) fn of(func: &'f Function) -> Movers<'f> {
+        let regions = func.walk().into_iter().flat_map(|inst| {
+            func.insts[inst].regions.iter().map(move |region| (*region, inst)).collect::<Vec<_>>()
+        });
+        Movers { func, owner: regions.collect(), keys: RefCell::default() }
+    }
+
+    /// What moves a scalar.
+    pub(super) fn moving(&self, scalar: Value) -> Moved {
+        use Opcode::{
+            Add, AssertFacts, Constant, DivS, DivU, ExtS, ExtU, MaxS, MaxU, MinS, MinU, Mul,
+            NumPrograms, ProgramId, RemS, RemU, Shl, Sub, Trunc,
+        };
+        let Some(made) = self.func.def(scalar) else {
+            return match self.loop_of(scalar) {
+                Some(_) => Some(FxHashSet::from_iter([scalar])),
+                None => self.is_param(scalar).then(FxHashSet::default),
+            };
+        };
+        let of_operands = || {
+            let each = made.uses().map(|used| self.moving(used)).collect::<Option<Vec<_>>>()?;
+            Some(each.into_iter().flatten().collect::<FxHashSet<Value>>())
+        };
+        match made.opcode {
+            Constant | NumPrograms => Some(FxHashSet::default()),
+            ProgramId => Some(FxHashSet::from_iter([scalar])),
+            Add | Sub | Mul | Shl | ExtS | ExtU | Trunc | AssertFacts => of_operands(),
+            DivS | DivU | RemS | RemU | MinS | MinU | MaxS | MaxU => {
+                let moved = of_operands()?;
+                Some(if moved.is_empty() { moved } else { FxHashSet::from_iter([scalar]) })
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether what moves one position has nothing to do with what moves the other.
+    pub(super) fn are_apart(&self, a: &Moved, b: &Moved) -> bool {
+        let (Some(a), Some(b)) = (a, b) else { return false };
+        !a.is_empty() && !b.is_empty() && a.iter().all(|x| b.iter().all(|y| self.apart(*x, *y, 0)))
+    }
+
+    /// The loop of which a value counts the trips.
+    pub(super) fn loop_of(&self, value: Value) -> Option<Inst> {
+        let ValueDef::Argument(region, 0) = self.func.values[value].def else { return None };
+        let inst = *self.owner.get(&region)?;
+        (self.func.insts[inst].opcode == Opcode::For).then_some(inst)
+    }
+
+    /// Whether a value is made of what counts the trips of a loop.
+    pub(super) fn counts(&self, value: Value, of: Inst) -> bool {
+        self.func.computing(value).into_iter().any(|used| self.loop_of(used) == Some(of))
+    }
+
+    fn is_param(&self, value: Value) -> bool {
+        matches!(self.func.values[value].def, ValueDef::Argument(region, _) if region == self.func.body)
+    }
+
+    fn apart(&self, x: Value, y: Value, depth: u32) -> bool {
+        if self.key(x) == self.key(y) || depth > MAX_DEPTH {
+            return false;
+        }
+        let roots = (self.roots(x), self.roots(y));
+        if let (Some(a), Some(b)) = roots
+            && a.is_disjoint(&b)
+        {
+            return true;
+        }
+        self.complement(x, y) || self.is_part_apart(x, y, depth) || self.is_part_apart(y, x, depth)
+    }
+
+    /// Whether one value is the quotient and the other the remainder of the same division.
+    fn complement(&self, x: Value, y: Value) -> bool {
+        let (Some(a), Some(b)) = (self.func.def(x), self.func.def(y)) else { return false };
+        let is_pair = matches!(
+            (a.opcode, b.opcode),
+            (Opcode::DivS, Opcode::RemS)
+                | (Opcode::RemS, Opcode::DivS)
+                | (Opcode::DivU, Opcode::RemU)
+                | (Opcode::RemU, Opcode::DivU)
+        );
+        is_pair && (0..2).all(|side| self.key(a.operand(side)) == self.key(b.operand(side)))
+    }
+
+    /// Whether what is divided to give `y` is all apart from `x`.
+    fn is_part_apart(&self, x: Value, y: Value, depth: u32) -> bool {
+        let Some(made) = self.func.def(y) else { return false };
+        let divides =
+            matches!(made.opcode, Opcode::DivS | Opcode::DivU | Opcode::RemS | Opcode::RemU);
+        let divided = divides.then(|| self.moving(made.operand(0))).flatten();
+        divided.is_some_and(|divided| {
+            !divided.is_empty() && divided.iter().all(|part| self.apart(x, *part, depth + 1))
+        })
+    }
+
+    /// The programs' places and loops that a mover is made of, by their keys; `None` where there is more to it.
+    fn roots(&self, mover: Value) -> Option<FxHashSet<u64>> {
+        let Some(made) = self.func.def(mover) else {
+            let Some(inst) = self.loop_of(mover) else {
+                return self.is_param(mover).then(FxHashSet::default);
+            };
+            // Where a loop begins is part of where it is.
+            let mut roots = self.roots(self.func.insts[inst].operand(0))?;
+            roots.insert(self.key(mover));
+            return Some(roots);
+        };
+        match made.opcode {
+            Opcode::ProgramId => Some(FxHashSet::from_iter([self.key(mover)])),
+            Opcode::Load | Opcode::AtomicRmw | Opcode::AtomicCas | Opcode::InlineAsm => None,
+            Opcode::If | Opcode::For | Opcode::While => None,
+            _ => {
+                let each = made.uses().map(|used| self.roots(used)).collect::<Option<Vec<_>>>()?;
+                Some(each.into_iter().flatten().collect())
+            }
+        }
+    }
+
+    /// The same for values that are computed alike.
+    fn key(&self, value: Value) -> u64 {
+        if let Some(known) = self.keys.borrow().get(&value) {
+            return *known;
+        }
+        let mut hasher = FxHasher::default();
+        match self.func.def(value).filter(|made| made.regions.is_empty()) {
+            Some(made) if made.opcode != Opcode::Load => {
+                (made.opcode as u32).hash(&mut hasher);
+                format!("{:?}", made.attrs).hash(&mut hasher);
+                made.uses().for_each(|used| self.key(used).hash(&mut hasher));
+            }
+            _ => value.hash(&mut hasher),
+        }
+        let key = hasher.finish();
+        self.keys.borrow_mut().insert(value, key);
+        key
+    }
+}
