@@ -266,10 +266,20 @@ class Watched(interpreter.InterpreterBuilder):
 BUILDER = Watched()
 
 
+def of_library(value):
+    """A function of a library of the GPU that a program imports by its name, so that it is what is patched there."""
+    libraries = (libdevice.__name__, cuda_libdevice.__name__)
+    if not inspect.isfunction(value) or value.__module__ not in libraries:
+        return value
+    name = value.__name__
+    return lambda *args, **named: getattr(cuda_libdevice, name)(*args, **named)
+
+
 def compiled_and_exec(self, transformed):
     """In place of `FunctionRewriter._compile_and_exec`, which puts names of its own into the program's modules."""
     scope = {**self.fn.__globals__, **inspect.getclosurevars(self.fn).nonlocals,
              "interpreter_semantic": interpreter.TritonSemantic(BUILDER)}
+    scope = {name: of_library(value) for name, value in scope.items()}
     exec(compile(transformed, filename=self.filename, mode="exec"), scope)
     return scope[self.fn.__name__]
 
