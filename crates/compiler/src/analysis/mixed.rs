@@ -97,7 +97,13 @@ impl Tiles<'_> {
                 axes.insert(at.axis as usize, Some(FxHashSet::default()));
                 axes
             }
-            (Opcode::Broadcast, _) => self.of(data.operand(0)),
+            // One element for all of an axis goes with all of its places.
+            (Opcode::Broadcast, _) => {
+                let extents = self.func.ty(data.operand(0)).shape();
+                let still = |extent: u32| (extent == 1).then(|| Some(FxHashSet::default()));
+                let axes = self.of(data.operand(0)).into_iter().zip(extents);
+                axes.map(|(axis, extent)| still(*extent).unwrap_or(axis)).collect()
+            }
             (Opcode::Permute, Attrs::Order(order)) => {
                 let axes = self.of(data.operand(0));
                 order.order.iter().map(|source| axes[*source as usize].clone()).collect()
@@ -138,8 +144,9 @@ impl Tiles<'_> {
         let func = self.func;
         let tiles: Vec<Value> = data.uses().filter(|used| self.rank(*used) > 0).collect();
         let mut axes = self.of(*tiles.first().unwrap_or(&result));
-        // Positions may be told apart from others on purpose.
-        let is_told = !matches!(data.opcode, Opcode::PtrAdd)
+        // Positions may be computed from others on purpose, and rows that lie one after another may meet lane by lane.
+        let is_told = self.rank(result) > 1
+            && !matches!(data.opcode, Opcode::PtrAdd)
             && (matches!(data.opcode, Opcode::Cmp)
                 || tiles
                     .iter()

@@ -38,7 +38,8 @@ impl<'f> Movers<'f> {
         let Some(made) = self.func.def(scalar) else {
             return match self.loop_of(scalar) {
                 Some(_) => Some(FxHashSet::from_iter([scalar])),
-                None => self.is_param(scalar).then(FxHashSet::default),
+                None if self.is_param(scalar) => Some(FxHashSet::default()),
+                None => self.carried(scalar),
             };
         };
         let of_operands = || {
@@ -55,6 +56,24 @@ impl<'f> Movers<'f> {
             }
             _ => None,
         }
+    }
+
+    /// What moves a scalar that each trip of a loop adds the same to.
+    fn carried(&self, scalar: Value) -> Moved {
+        let ValueDef::Argument(region, at) = self.func.values[scalar].def else { return None };
+        let data = &self.func.insts[*self.owner.get(&region)?];
+        if data.opcode != Opcode::For {
+            return None;
+        }
+        let at = (at as usize).checked_sub(1)?;
+        let end = self.func.terminator(region)?.uses().nth(at)?;
+        let made = self.func.def(end).filter(|made| made.opcode == Opcode::Add)?;
+        let added = made.uses().find(|used| *used != scalar)?;
+        let is_step = made.uses().any(|used| used == scalar)
+            && self.moving(added).is_some_and(|moved| moved.is_empty());
+        let mut moved = self.moving(data.uses().nth(3 + at)?).filter(|_| is_step)?;
+        moved.insert(self.func.regions[region].args[0]);
+        Some(moved)
     }
 
     /// Whether what moves one position has nothing to do with what moves the other.

@@ -243,7 +243,10 @@ fn is_whole(value: &Value) -> bool {
 }
 
 /// Functions of `torch.nn.functional` that write to what they are given whatever else they are told.
-const WRITING: &[&str] = &["batch_norm", "embedding", "embedding_bag", "instance_norm"];
+const WRITING: &[&str] = &["batch_norm", "instance_norm"];
+
+/// Those that write to what they are given where they are told a greatest norm, with the place of that.
+const RENORMALIZING: &[(&str, usize)] = &[("embedding", 3), ("embedding_bag", 3)];
 
 /// Whether a function of `torch.nn.functional` may write to what it is given: many do where a flag says so.
 fn may_write_input(name: &str, args: &Args<'_>) -> bool {
@@ -253,6 +256,9 @@ fn may_write_input(name: &str, args: &Args<'_>) -> bool {
     let named = |(given, value): &(Option<Name>, Value)| {
         given.as_deref().is_none_or(|given| given == "inplace") && may_be_flag(value)
     };
+    if let Some((_, at)) = RENORMALIZING.iter().find(|(known, _)| *known == name) {
+        return !matches!(args.get(*at, "max_norm"), None | Some(Value::None));
+    }
     name.ends_with('_') || WRITING.contains(&name) || args.0.iter().any(named)
 }
 
