@@ -470,9 +470,40 @@ impl<'e, 'f> Flow<'e, 'f> {
         let (mut left, mut right) = (index.clone(), index.clone());
         left[rank - 1] = k.clone();
         right[rank - 2] = k;
-        let parts =
-            [self.undefined(lhs, &left), self.undefined(rhs, &right), self.undefined(acc, index)];
-        self.either(parts)
+        let (mut of_left, mut of_right) = (self.undefined(lhs, &left), self.undefined(rhs, &right));
+        // Any integer times zero is zero, though not any float.
+        if self.func.ty(lhs).elem().is_some_and(|elem| elem.is_int()) {
+            let (zero_left, zero_right) = (self.zero(lhs, &left), self.zero(rhs, &right));
+            let (not_left, not_right) =
+                (self.elements.terms.not(zero_left), self.elements.terms.not(zero_right));
+            of_left = self.elements.terms.and(of_left, not_right);
+            of_right = self.elements.terms.and(of_right, not_left);
+        }
+        let of_sum = self.undefined(acc, index);
+        self.either([of_left, of_right, of_sum])
+    }
+
+    /// When an integer is zero for being masked off, as far as that is seen.
+    fn zero(&mut self, value: Value, index: &Index) -> Cond {
+        let func = self.func;
+        let Some(data) = func.def(value) else { return Terms::FALSE };
+        match data.opcode {
+            Opcode::Load => {
+                let other = data.operand_opt(2).and_then(|other| func.constant_bits(other));
+                match data.operand_opt(1).filter(|_| other == Some(0)) {
+                    Some(mask) => {
+                        let mask = self.elements.truth(mask, index);
+                        self.elements.terms.not(mask)
+                    }
+                    None => Terms::FALSE,
+                }
+            }
+            Opcode::ExtS | Opcode::ExtU | Opcode::Trunc => self.zero(data.operand(0), index),
+            _ => match self.elements.moved(data, index) {
+                Some((source, moved)) => self.zero(source, &moved),
+                None => Terms::FALSE,
+            },
+        }
     }
 }
 

@@ -179,13 +179,34 @@ impl Tiles<'_> {
             return;
         }
         let moved = loose.iter().fold(Some(FxHashSet::default()), |all, one| union(&all, one));
-        let adds = matches!(data.opcode, Opcode::Add | Opcode::Sub | Opcode::Mul);
-        match &mut axes[..] {
-            _ if loose.len() == tiles.len() => {
-                self.loose.insert(result, moved);
-            }
-            [axis] if adds => *axis = union(axis, &moved),
-            _ => {}
+        if loose.len() == tiles.len() {
+            self.loose.insert(result, moved);
+            return;
+        }
+        let adds = matches!(data.opcode, Opcode::Add | Opcode::Sub)
+            && tiles.iter().any(|tile| self.is_range(*tile));
+        let extents = self.func.ty(result).shape().iter().zip(axes.iter_mut());
+        let mut long = extents.filter(|(extent, _)| **extent > 1).map(|(_, axis)| axis);
+        if let (true, Some(axis), None) = (adds, long.next(), long.next()) {
+            *axis = union(axis, &moved);
+        }
+    }
+
+    /// Whether a tile counts its elements: it is a range, moved or turned as it may be, but not scaled.
+    fn is_range(&self, value: Value) -> bool {
+        let Some(made) = self.func.def(value) else { return false };
+        match made.opcode {
+            Opcode::Arange => true,
+            Opcode::ExpandDims
+            | Opcode::Broadcast
+            | Opcode::ExtS
+            | Opcode::ExtU
+            | Opcode::Trunc
+            | Opcode::AssertFacts
+            | Opcode::RemS
+            | Opcode::RemU => self.is_range(made.operand(0)),
+            Opcode::Add | Opcode::Sub => made.uses().any(|used| self.is_range(used)),
+            _ => false,
         }
     }
 

@@ -49,6 +49,10 @@ impl<'f> Movers<'f> {
         match made.opcode {
             Constant | NumPrograms => Some(FxHashSet::default()),
             ProgramId => Some(FxHashSet::from_iter([scalar])),
+            // A position times a stride is where a row begins.
+            Mul | Shl if !made.uses().any(|used| self.func.constant_bits(used).is_some()) => {
+                of_operands().filter(|moved| moved.is_empty())
+            }
             Add | Sub | Mul | Shl | ExtS | ExtU | Trunc | AssertFacts => of_operands(),
             DivS | DivU | RemS | RemU | MinS | MinU | MaxS | MaxU => {
                 let moved = of_operands()?;
