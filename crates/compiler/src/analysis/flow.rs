@@ -489,8 +489,8 @@ impl<'e, 'f> Flow<'e, 'f> {
         let Some(data) = func.def(value) else { return Terms::FALSE };
         match data.opcode {
             Opcode::Load => {
-                let other = data.operand_opt(2).and_then(|other| func.constant_bits(other));
-                match data.operand_opt(1).filter(|_| other == Some(0)) {
+                let is_filled = data.operand_opt(2).is_some_and(|other| is_zero(func, other));
+                match data.operand_opt(1).filter(|_| is_filled) {
                     Some(mask) => {
                         let mask = self.elements.truth(mask, index);
                         self.elements.terms.not(mask)
@@ -530,6 +530,20 @@ pub(super) fn dependents(func: &Function, source: Inst) -> EntitySet<Value> {
         if !grows {
             return found;
         }
+    }
+}
+
+/// Whether all elements of a value are the integer zero, which conversions leave as it is.
+fn is_zero(func: &Function, value: Value) -> bool {
+    let is_passed = |opcode| {
+        matches!(
+            opcode,
+            Opcode::ExtS | Opcode::ExtU | Opcode::Trunc | Opcode::Splat | Opcode::Broadcast
+        )
+    };
+    match func.def(value).filter(|made| is_passed(made.opcode)) {
+        Some(made) => is_zero(func, made.operand(0)),
+        None => func.constant_bits(value) == Some(0),
     }
 }
 

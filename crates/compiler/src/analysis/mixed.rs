@@ -142,7 +142,10 @@ impl Tiles<'_> {
     /// Operations on elements in the same places.
     fn combined(&mut self, inst: Inst, data: &InstData, result: Value) -> Axes {
         let func = self.func;
-        let tiles: Vec<Value> = data.uses().filter(|used| self.rank(*used) > 0).collect();
+        // What a condition is about may be elsewhere, as the mirror image of what it chooses.
+        let conditions = usize::from(data.opcode == Opcode::Select);
+        let combined = data.uses().skip(conditions);
+        let tiles: Vec<Value> = combined.filter(|used| self.rank(*used) > 0).collect();
         let mut axes = self.of(*tiles.first().unwrap_or(&result));
         // Positions may be computed from others on purpose, and rows that lie one after another may meet lane by lane.
         let is_told = self.rank(result) > 1
