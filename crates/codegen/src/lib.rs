@@ -139,10 +139,7 @@ fn generate(
     };
     let libdevice = libdevice.as_deref();
     // Of what is too long to be tried in several orders, the others are not even printed.
-    let may_try = |written: &str| {
-        let beside = if has_products { FEWER_REGISTERS } else { 0 };
-        Trials::of(written, has_products).take_beside(beside, 1) > 0
-    };
+    let may_try = |written: &str| Trials::of(written, has_products).may_promise();
     let keep_llvm = options.keep.llvm;
     let generated = machine::generate(&module, target, libdevice, keep_llvm, orders, may_try)?;
     let mut printed: Vec<Printed> = Vec::new();
@@ -469,9 +466,11 @@ fn assemble(
     let (mut orders, mut plain): (Vec<_>, Vec<_>) = printed
         .into_iter()
         .partition(|it| it.order != Order::PlainAddresses || artifact.has_products);
-    // Products gain most by fewer registers.
+    // Products gain most by fewer registers. One order beside the first takes hardly longer than that alone.
     let beside = if needs.is_some() { FEWER_REGISTERS } else { 0 };
-    orders.truncate(1 + trials.take_beside(beside, orders.len() - 1));
+    let others = trials.take_beside(beside, orders.len() - 1);
+    orders[1..].sort_by_key(|it| it.order != Order::PlainAddresses);
+    orders.truncate(1 + others.max(usize::from(trials.may_promise())));
     let mut orders = assemble_orders(tool, manifest, wish, orders).into_iter();
     let (first, written) = orders.next().expect("invariant: PTX is printed in some order");
     let choose = |best, other| better_of(manifest, waits, best, other);
