@@ -17,15 +17,22 @@ use crate::address::registers;
 use crate::apart::thread_number_read_anew;
 use crate::depth_first::Statement;
 use crate::orders::{Candidate, Printed, cycles_of, resident_blocks, work_of};
-use crate::ptxas::{self, Assembled};
+use crate::ptxas::{self, Assembled, Report};
+use crate::trials::Trials;
 
 /// Instructions that are repeated for one number at most. Which of them lets registers be allocated best, shows in
 /// machine code alone.
 const LENGTHS: [usize; 2] = [6, 12];
 
 /// `best`, or, where it spills, the same kernel with numbers behind its loops computed anew.
-pub(crate) fn or_anew(tool: &Path, manifest: &Manifest, best: Candidate) -> Candidate {
-    if best.1.report.spill_load_bytes == 0 {
+pub(crate) fn or_anew(
+    tool: &Path,
+    manifest: &Manifest,
+    trials: &Trials,
+    best: Candidate,
+) -> Candidate {
+    let Report { spill_store_bytes, spill_load_bytes, .. } = best.1.report;
+    if spill_load_bytes == 0 || !trials.may_save(spill_store_bytes) {
         return best;
     }
     let written = best.0.ptx.clone();

@@ -15,8 +15,9 @@ use tile_compiler::artifact::Manifest;
 
 use crate::loops::Spent;
 use crate::orders::{Candidate, Printed, cycles_of, resident_blocks, work_of};
-use crate::products::{Needs, with_fewer_registers};
+use crate::products::{FEWER_REGISTERS, Needs, with_fewer_registers};
 use crate::ptxas::Assembled;
+use crate::trials::Trials;
 use crate::{Wish, assemble_order};
 
 /// `best`, or the same kernel with the thread's number behind loops apart from the first.
@@ -25,13 +26,17 @@ pub(crate) fn or_apart(
     manifest: &Manifest,
     wish: Wish,
     needs: Needs,
+    trials: &mut Trials,
     best: Candidate,
 ) -> Candidate {
+    if trials.take_beside(FEWER_REGISTERS, 1) == 0 {
+        return best;
+    }
     let (Printed { order, ptx, line_map }, _) = &best;
     let ptx = set_apart(&without_directives(ptx));
     let mut printed = Printed { order: *order, ptx, line_map: line_map.clone() };
     let Ok(assembled) = assemble_order(tool, manifest, wish, &mut printed) else { return best };
-    let other = with_fewer_registers(tool, manifest, needs, (printed, assembled));
+    let other = with_fewer_registers(tool, manifest, needs, trials, (printed, assembled));
     if makes_room(manifest, &best.1, &other.1) { other } else { best }
 }
 

@@ -30,6 +30,7 @@ mod streams;
 mod target;
 mod tensor_maps;
 mod together;
+mod trials;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -44,8 +45,9 @@ use tile_compiler::passes;
 
 use self::machine::Order;
 use self::orders::{Printed, Waits, assemble_orders, better_of, bytes_in_flight};
-use self::products::{Needs, with_fewer_registers};
+use self::products::{FEWER_REGISTERS, Needs, with_fewer_registers};
 use self::ptxas::Assembled;
+use self::trials::Trials;
 
 pub use error::CodegenError;
 pub use target::{Arch, Target};
@@ -136,7 +138,10 @@ fn generate(
         (_, false, true) => &[Order::Written, Order::FewRegisters, Order::PlainAddresses],
     };
     let libdevice = libdevice.as_deref();
-    let generated = machine::generate(&module, target, libdevice, options.keep.llvm, orders)?;
+    // Of what is too long to be tried in several orders, the others are not even printed.
+    let may_try = |written: &str| Trials::of(written, has_products).may_promise();
+    let keep_llvm = options.keep.llvm;
+    let generated = machine::generate(&module, target, libdevice, keep_llvm, orders, may_try)?;
     let mut printed: Vec<Printed> = Vec::new();
     for (&order, ptx) in orders.iter().zip(generated.ptx) {
         // Kernels with products have addresses that loops carry.
@@ -453,33 +458,42 @@ fn assemble(
     };
     let start = Instant::now();
     let manifest = &artifact.manifest;
+    let mut trials = Trials::of(&printed[0].ptx, artifact.has_products);
     let depth_first = printed.iter().position(|it| it.order == Order::DepthFirst);
     let depth_first = depth_first.map(|at| printed.remove(at));
     // Loops that multiply issue instructions all the time. Others wait for memory, and gain by shorter
     // ones only where they wait for spilled values too: one on an H100 took 1.3 times as long otherwise.
-    let (orders, plain): (Vec<_>, Vec<_>) = printed
+    let (mut orders, mut plain): (Vec<_>, Vec<_>) = printed
         .into_iter()
         .partition(|it| it.order != Order::PlainAddresses || artifact.has_products);
+    // Products gain most by fewer registers. One order beside the first takes hardly longer than that alone.
+    let beside = if needs.is_some() { FEWER_REGISTERS } else { 0 };
+    let others = trials.take_beside(beside, orders.len() - 1);
+    orders[1..].sort_by_key(|it| it.order != Order::PlainAddresses);
+    orders.truncate(1 + others.max(usize::from(trials.may_promise())));
     let mut orders = assemble_orders(tool, manifest, wish, orders).into_iter();
     let (first, written) = orders.next().expect("invariant: PTX is printed in some order");
     let choose = |best, other| better_of(manifest, waits, best, other);
     let mut best = orders.fold((first, written?), choose);
     if best.1.report.spill_load_bytes > 0 {
+        plain.truncate(trials.take(plain.len()));
         best = assemble_orders(tool, manifest, wish, plain).into_iter().fold(best, choose);
     }
-    if let Some(printed) = depth_first {
+    if let Some(printed) = depth_first
+        && trials.take(1) == 1
+    {
         best = orders::or_depth_first(tool, manifest, (wish, waits), printed, best);
     }
     if let Some(needs) = needs {
-        best = with_fewer_registers(tool, manifest, needs, best);
+        best = with_fewer_registers(tool, manifest, needs, &mut trials, best);
         if needs.compares_behind {
-            best = apart::or_apart(tool, manifest, wish, needs, best);
+            best = apart::or_apart(tool, manifest, wish, needs, &mut trials, best);
         }
-        best = anew::or_anew(tool, manifest, best);
+        best = anew::or_anew(tool, manifest, &trials, best);
     }
-    best = quotients::or_shared(tool, manifest, best);
+    best = quotients::or_shared(tool, manifest, &mut trials, best);
     if !artifact.has_products {
-        best = together::or_together(tool, manifest, best);
+        best = together::or_together(tool, manifest, &mut trials, best);
     }
     let (chosen, assembled) = best;
     let Manifest { arch, num_warps, shared_bytes, .. } = manifest;

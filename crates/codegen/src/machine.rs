@@ -47,13 +47,14 @@ pub(crate) enum Order {
     DepthFirst,
 }
 
-/// Optimizes `module` and generates its PTX in each of `orders`.
+/// Optimizes `module` and generates its PTX in the first of `orders`, and in the others if `may_try` says so of that.
 pub(crate) fn generate(
     module: &Module,
     target: Target,
     libdevice: Option<&Path>,
     keep_llvm: bool,
     orders: &[Order],
+    may_try: impl Fn(&str) -> bool,
 ) -> Result<Generated, CodegenError> {
     initialize();
     let machine = target_machine(target, Order::Written)?;
@@ -89,8 +90,10 @@ pub(crate) fn generate(
         let ptx = String::from_utf8_lossy(output.as_slice());
         Ok(without_dwarf(ptx.trim_end_matches('\0')))
     };
-    let modules = std::iter::once(&llvm).chain(&copies);
-    let ptx = orders.iter().zip(modules).map(print).collect::<Result<_, CodegenError>>()?;
+    let mut printed = orders.iter().zip(std::iter::once(&llvm).chain(&copies)).map(print);
+    let written = printed.next().expect("invariant: PTX is printed in some order")?;
+    let others = printed.take(if may_try(&written) { copies.len() } else { 0 });
+    let ptx = std::iter::once(Ok(written)).chain(others).collect::<Result<_, CodegenError>>()?;
     Ok(Generated { llvm_ir, ptx })
 }
 

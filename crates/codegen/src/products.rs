@@ -12,6 +12,7 @@ use tile_compiler::artifact::Manifest;
 
 use crate::orders::{Candidate, Printed, cycles_of, resident_blocks, work_of};
 use crate::ptxas::{self, Assembled};
+use crate::trials::Trials;
 use crate::with_directive;
 
 /// What a kernel needs whose products matrix units compute.
@@ -39,20 +40,34 @@ const GROWTH: u64 = 256;
 /// clamp rows 214 and 216 instead of 249 and 247, and, with other masks, 1.001 and 1.014 times as long.
 const GROWTH_ELSEWHERE: u64 = 64;
 
-/// `best`, or the same kernel with fewer registers: a sixteenth or a tenth more than it needs, else an eighth or
-/// a sixteenth less than it takes. All are assembled beside each other.
+/// How many numbers of registers are tried at least, where any are.
+pub(crate) const FEWER_REGISTERS: usize = 2;
+
+/// `best`, or the same kernel with the fewest registers of which nothing gets longer: a sixteenth or a tenth more than
+/// it needs, an eighth or a sixteenth less than it takes. All are assembled beside each other.
 pub(crate) fn with_fewer_registers(
     tool: &Path,
     manifest: &Manifest,
     needs: Needs,
+    trials: &mut Trials,
     (printed, best): Candidate,
 ) -> Candidate {
+    // With fewer it would spill more.
+    if best.report.spill_store_bytes > 0 {
+        return (printed, best);
+    }
     let registers = best.report.registers;
     let [less, little_less] = [8, 16].map(|part| registers - registers / part);
-    let needed = [16, 10].map(|part| needs.registers + needs.registers / part);
-    let needed = needed.into_iter().filter(|&needed| needs.are_all && needed <= little_less);
-    let limits = needed.map(|limit| (limit, GROWTH_AS_NEEDED));
-    let limits = limits.chain([(less, GROWTH), (little_less, GROWTH)]);
+    let [scarce, needed] = [16, 10].map(|part| needs.registers + needs.registers / part);
+    let mut limits = vec![(little_less, GROWTH), (less, GROWTH)];
+    limits.truncate(trials.take(limits.len()));
+    // What a kernel takes beyond all that it needs is most often saved, and much of it.
+    if needs.are_all && trials.may_promise() {
+        let needed = if limits.is_empty() { vec![needed] } else { vec![needed, scarce] };
+        let needed = needed.into_iter().filter(|&limit| limit <= little_less);
+        limits.extend(needed.map(|limit| (limit, GROWTH_AS_NEEDED)));
+    }
+    limits.sort_by_key(|&(limit, _)| limit);
     let try_out = |limit: u32| {
         let directive = format!(".maxnreg {limit}");
         let ptx = with_directive(&printed.ptx, manifest.num_warps * 32, &directive)?;
@@ -62,7 +77,7 @@ pub(crate) fn with_fewer_registers(
     };
     let tried: Vec<_> = std::thread::scope(|scope| {
         let begin = |(limit, growth)| (scope.spawn(move || try_out(limit)), growth);
-        let threads: Vec<_> = limits.map(begin).collect();
+        let threads: Vec<_> = limits.into_iter().map(begin).collect();
         let join = |thread: ScopedJoinHandle<'_, _>| {
             thread.join().unwrap_or_else(|panic| resume_unwind(panic))
         };

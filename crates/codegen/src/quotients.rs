@@ -20,10 +20,19 @@ use tile_compiler::artifact::Manifest;
 use crate::address::{Printed as Line, registers};
 use crate::orders::{Candidate, Printed, cycles_of, resident_blocks, work_of};
 use crate::ptxas::{self, Assembled};
+use crate::trials::Trials;
 
 /// `best`, or the same kernel with quotients that share what they can.
-pub(crate) fn or_shared(tool: &Path, manifest: &Manifest, best: Candidate) -> Candidate {
+pub(crate) fn or_shared(
+    tool: &Path,
+    manifest: &Manifest,
+    trials: &mut Trials,
+    best: Candidate,
+) -> Candidate {
     let Some(ptx) = share(&best.0.ptx) else { return best };
+    if trials.take(1) == 0 {
+        return best;
+    }
     let Ok(other) = ptxas::assemble(tool, &ptx, &manifest.arch) else { return best };
     if is_shorter(manifest, &best.1, &other) { (Printed { ptx, ..best.0 }, other) } else { best }
 }

@@ -18,10 +18,19 @@ use tile_compiler::artifact::Manifest;
 
 use crate::orders::{Candidate, Printed};
 use crate::ptxas::{self, Assembled};
+use crate::trials::Trials;
 
 /// `best`, or the same kernel with its writes together.
-pub(crate) fn or_together(tool: &Path, manifest: &Manifest, best: Candidate) -> Candidate {
+pub(crate) fn or_together(
+    tool: &Path,
+    manifest: &Manifest,
+    trials: &mut Trials,
+    best: Candidate,
+) -> Candidate {
     let Some(ptx) = write_together(&best.0.ptx, manifest.num_warps) else { return best };
+    if trials.take(1) == 0 {
+        return best;
+    }
     let Ok(other) = ptxas::assemble(tool, &ptx, &manifest.arch) else { return best };
     if takes_no_more(&best.1, &other) { (Printed { ptx, ..best.0 }, other) } else { best }
 }

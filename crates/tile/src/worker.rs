@@ -1,10 +1,16 @@
 //! `tile worker`: compiles and runs on behalf of another `tile` process.
 //!
 //! Requests come as lines on standard input, one at a time; see [`tile_worker::protocol`]. The
-//! process ends when its input does, and so with the process that started it.
+//! process ends when its input does, and at once when nobody is there to read its answers: so it ends
+//! with the process that started it, however that ended and whatever it is at.
 
+use std::fs::File;
 use std::io::{BufRead, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::Signal;
 
 use tile_codegen::Target;
 use tile_compiler::ir;
@@ -18,6 +24,10 @@ use crate::{Exit, execute};
 /// Serves requests until standard input ends.
 pub(crate) fn run() -> Exit {
     let Ok(answers) = take_standard_output() else { return Exit::Usage };
+    // A worker that cannot watch its reader notices at its next answer that it is gone.
+    if let Ok(answers) = answers.try_clone() {
+        std::thread::spawn(move || end_with_reader(&answers));
+    }
     let mut answers = Answers { out: answers };
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { break };
@@ -63,7 +73,7 @@ fn answer(request: Request, answers: &mut Answers) -> Body {
 
 /// Where answers go.
 struct Answers {
-    out: std::fs::File,
+    out: File,
 }
 
 impl Answers {
@@ -74,11 +84,29 @@ impl Answers {
     }
 }
 
+/// Ends this process once nobody can read `answers` any more. A thread that computes is not asked: it
+/// may be in LLVM, or in a kernel that never ends.
+fn end_with_reader(answers: &File) {
+    /// Between attempts to wait that were interrupted.
+    const PAUSE: Duration = Duration::from_millis(100);
+    loop {
+        // What is asked for by no flag is told of always: that the other end was closed.
+        let mut watched = [PollFd::new(answers, PollFlags::empty())];
+        let waited = rustix::event::poll(&mut watched, None);
+        if waited.is_ok() && watched[0].revents().intersects(PollFlags::ERR | PollFlags::HUP) {
+            break;
+        }
+        std::thread::sleep(PAUSE);
+    }
+    // Nothing is cleaned up beside threads that go on. It fails for no process of one's own.
+    let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::KILL);
+}
+
 /// Keeps standard output for answers: what kernels print there goes to standard error.
-fn take_standard_output() -> std::io::Result<std::fs::File> {
+fn take_standard_output() -> std::io::Result<File> {
     let answers = rustix::io::dup(rustix::stdio::stdout())?;
     rustix::stdio::dup2_stdout(rustix::stdio::stderr())?;
-    Ok(std::fs::File::from(answers))
+    Ok(File::from(answers))
 }
 
 fn perform(task: Task, report: &mut dyn FnMut(Body)) -> Result<Body, Failure> {

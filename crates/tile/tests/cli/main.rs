@@ -10,6 +10,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 mod launched;
+#[cfg(target_os = "linux")]
+mod orphaned;
 mod remembered;
 mod settings;
 mod usage;
