@@ -588,3 +588,25 @@ fn a_walk_looks_at_host_files_that_do_not_speak_of_triton() {
         lines.iter().filter(|line| line["code"].is_string()).map(finding).collect();
     assert_eq!(findings, ["launch.py launch/unknown-argument", "script.py python/raises"]);
 }
+
+#[test]
+fn a_walk_looks_at_what_files_of_kernels_import() {
+    let kernel = "@triton.jit\ndef k(x_ptr):\n    tl.store(x_ptr, 1.0)\n";
+    let broken = "import torch\n\ndef size(x):\n    return torch.numel(y)\n";
+    let folder = Folder::new(&[
+        ("kernels.py", &format!("{IMPORTS}from parts.sizes import size\n\n{kernel}")),
+        ("parts/__init__.py", ""),
+        ("parts/sizes.py", broken),
+        ("parts/known.py", &broken.replace("(y)", "(y)  # noqa: F821")),
+        ("parts/others.py", broken),
+    ]);
+    let found = folder.run("check . --format json");
+    let lines: Vec<Value> =
+        found.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let findings =
+        lines.iter().filter_map(|line| Some((line["file"].as_str()?, line["code"].as_str()?)));
+    assert_eq!(findings.collect::<Vec<_>>(), [("parts/sizes.py", "name/undefined")]);
+    assert_eq!(lines.last().unwrap()["summary"]["files"], 2);
+    let known = folder.run("check parts/known.py");
+    assert_eq!(known.code, Some(0), "{}", known.stdout);
+}
