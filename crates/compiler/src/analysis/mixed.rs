@@ -181,7 +181,8 @@ impl Tiles<'_> {
         if loose.is_empty() {
             return;
         }
-        let moved = loose.iter().fold(Some(FxHashSet::default()), |all, one| union(&all, one));
+        let moved = loose.iter().cloned().collect::<Option<Vec<_>>>();
+        let moved: Moved = moved.map(|each| each.into_iter().flatten().collect());
         if loose.len() == tiles.len() {
             self.loose.insert(result, moved);
             return;
