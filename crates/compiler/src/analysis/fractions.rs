@@ -143,7 +143,7 @@ impl Conversions<'_> {
             || Fractions { func, launch, accesses }.of(float, &mut FxHashSet::default());
         if bits <= QUANTIZED_BITS
             || !self.is_gathered(float)
-            || !self.becomes_float(integer)
+            || !self.becomes_float(integer, &mut FxHashSet::default())
             || !has_fractions()
         {
             return None;
@@ -174,7 +174,7 @@ impl Conversions<'_> {
 
     /// Whether integers are used, and sums, products and rearrangements of them alone, as what a conversion that
     /// nothing spells out turns into floats.
-    fn becomes_float(&self, value: Value) -> bool {
+    fn becomes_float(&self, value: Value, seen: &mut FxHashSet<Value>) -> bool {
         use Opcode::{
             Add, Broadcast, ExpandDims, Mul, Permute, Reduce, Reshape, SToF, Scan, Splat, Sub, UToF,
         };
@@ -188,7 +188,10 @@ impl Conversions<'_> {
                         users.any(|user| self.func.insts[*user].loc == used.loc)
                     }),
                     Add | Broadcast | ExpandDims | Mul | Permute | Reduce | Reshape | Scan
-                    | Splat | Sub => used.results.iter().all(|result| self.becomes_float(*result)),
+                    | Splat | Sub => used
+                        .results
+                        .iter()
+                        .all(|result| !seen.insert(*result) || self.becomes_float(*result, seen)),
                     _ => false,
                 }
             })

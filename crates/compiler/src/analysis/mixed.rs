@@ -198,20 +198,24 @@ impl Tiles<'_> {
 
     /// Whether a tile counts its elements: it is a range, moved or turned as it may be, but not scaled.
     fn is_range(&self, value: Value) -> bool {
-        let Some(made) = self.func.def(value) else { return false };
-        match made.opcode {
-            Opcode::Arange => true,
-            Opcode::ExpandDims
-            | Opcode::Broadcast
-            | Opcode::ExtS
-            | Opcode::ExtU
-            | Opcode::Trunc
-            | Opcode::AssertFacts
-            | Opcode::RemS
-            | Opcode::RemU => self.is_range(made.operand(0)),
-            Opcode::Add | Opcode::Sub => made.uses().any(|used| self.is_range(used)),
-            _ => false,
+        let (mut seen, mut pending) = (FxHashSet::default(), vec![value]);
+        while let Some(value) = pending.pop() {
+            let Some(made) = self.func.def(value).filter(|_| seen.insert(value)) else { continue };
+            match made.opcode {
+                Opcode::Arange => return true,
+                Opcode::ExpandDims
+                | Opcode::Broadcast
+                | Opcode::ExtS
+                | Opcode::ExtU
+                | Opcode::Trunc
+                | Opcode::AssertFacts
+                | Opcode::RemS
+                | Opcode::RemU => pending.push(made.operand(0)),
+                Opcode::Add | Opcode::Sub => pending.extend(made.uses()),
+                _ => {}
+            }
         }
+        false
     }
 
     fn product(&mut self, inst: Inst, data: &InstData, result: Value) -> Axes {

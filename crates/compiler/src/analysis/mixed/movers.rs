@@ -14,11 +14,16 @@ const MAX_DEPTH: u32 = 6;
 /// Scalars that a position is moved by; `None` where something else may move it, as what memory holds.
 pub(super) type Moved = Option<FxHashSet<Value>>;
 
+/// Keys of the programs' places and loops that a mover is made of; `None` where there is more to it.
+type Roots = Option<FxHashSet<u64>>;
+
 /// The scalars of a function that move positions.
 pub(super) struct Movers<'f> {
     func: &'f Function,
     owner: FxHashMap<Region, Inst>,
     keys: RefCell<FxHashMap<Value, u64>>,
+    moving: RefCell<FxHashMap<Value, Moved>>,
+    roots: RefCell<FxHashMap<Value, Roots>>,
 }
 
 impl<'f> Movers<'f> {
@@ -26,11 +31,23 @@ impl<'f> Movers<'f> {
         let regions = func.walk().into_iter().flat_map(|inst| {
             func.insts[inst].regions.iter().map(move |region| (*region, inst)).collect::<Vec<_>>()
         });
-        Movers { func, owner: regions.collect(), keys: RefCell::default() }
+        let (keys, moving, roots) = Default::default();
+        Movers { func, owner: regions.collect(), keys, moving, roots }
     }
 
     /// What moves a scalar.
     pub(super) fn moving(&self, scalar: Value) -> Moved {
+        if let Some(known) = self.moving.borrow().get(&scalar) {
+            return known.clone();
+        }
+        // What a trip leaves may depend on itself.
+        self.moving.borrow_mut().insert(scalar, None);
+        let moved = self.moving_anew(scalar);
+        self.moving.borrow_mut().insert(scalar, moved.clone());
+        moved
+    }
+
+    fn moving_anew(&self, scalar: Value) -> Moved {
         use Opcode::{
             Add, AssertFacts, Constant, DivS, DivU, ExtS, ExtU, MaxS, MaxU, MinS, MinU, Mul,
             NumPrograms, ProgramId, RemS, RemU, Shl, Sub, Trunc,
@@ -139,8 +156,16 @@ impl<'f> Movers<'f> {
         })
     }
 
-    /// The programs' places and loops that a mover is made of, by their keys; `None` where there is more to it.
-    fn roots(&self, mover: Value) -> Option<FxHashSet<u64>> {
+    fn roots(&self, mover: Value) -> Roots {
+        if let Some(known) = self.roots.borrow().get(&mover) {
+            return known.clone();
+        }
+        let roots = self.roots_anew(mover);
+        self.roots.borrow_mut().insert(mover, roots.clone());
+        roots
+    }
+
+    fn roots_anew(&self, mover: Value) -> Roots {
         let Some(made) = self.func.def(mover) else {
             let Some(inst) = self.loop_of(mover) else {
                 return self.is_param(mover).then(FxHashSet::default);
