@@ -1,7 +1,7 @@
 //! What moves a position: the place of a program along an axis, the trips of a loop, and quotients and remainders of
 //! these, which are places of their own.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::hash::{Hash, Hasher};
 
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
@@ -9,7 +9,10 @@ use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use crate::ir::{Function, Inst, Opcode, Region, Value, ValueDef};
 
 /// Nesting of quotients that is looked into.
-const MAX_DEPTH: u32 = 6;
+const MAX_QUOTIENTS: u32 = 6;
+
+/// Nesting of operations beyond which nothing is known of a scalar.
+const MAX_DEPTH: u32 = 200;
 
 /// Scalars that a position is moved by; `None` where something else may move it, as what memory holds.
 pub(super) type Moved = Option<FxHashSet<Value>>;
@@ -24,6 +27,7 @@ pub(super) struct Movers<'f> {
     keys: RefCell<FxHashMap<Value, u64>>,
     moving: RefCell<FxHashMap<Value, Moved>>,
     roots: RefCell<FxHashMap<Value, Roots>>,
+    depth: Cell<u32>,
 }
 
 impl<'f> Movers<'f> {
@@ -31,8 +35,8 @@ impl<'f> Movers<'f> {
         let regions = func.walk().into_iter().flat_map(|inst| {
             func.insts[inst].regions.iter().map(move |region| (*region, inst)).collect::<Vec<_>>()
         });
-        let (keys, moving, roots) = Default::default();
-        Movers { func, owner: regions.collect(), keys, moving, roots }
+        let (keys, moving, roots, depth) = Default::default();
+        Movers { func, owner: regions.collect(), keys, moving, roots, depth }
     }
 
     /// What moves a scalar.
@@ -42,7 +46,7 @@ impl<'f> Movers<'f> {
         }
         // What a trip leaves may depend on itself.
         self.moving.borrow_mut().insert(scalar, None);
-        let moved = self.moving_anew(scalar);
+        let moved = self.deeper(|| self.moving_anew(scalar)).flatten();
         self.moving.borrow_mut().insert(scalar, moved.clone());
         moved
     }
@@ -120,7 +124,7 @@ impl<'f> Movers<'f> {
     }
 
     fn apart(&self, x: Value, y: Value, depth: u32) -> bool {
-        if self.key(x) == self.key(y) || depth > MAX_DEPTH {
+        if self.key(x) == self.key(y) || depth > MAX_QUOTIENTS {
             return false;
         }
         let roots = (self.roots(x), self.roots(y));
@@ -160,7 +164,7 @@ impl<'f> Movers<'f> {
         if let Some(known) = self.roots.borrow().get(&mover) {
             return known.clone();
         }
-        let roots = self.roots_anew(mover);
+        let roots = self.deeper(|| self.roots_anew(mover)).flatten();
         self.roots.borrow_mut().insert(mover, roots.clone());
         roots
     }
@@ -191,17 +195,31 @@ impl<'f> Movers<'f> {
         if let Some(known) = self.keys.borrow().get(&value) {
             return *known;
         }
+        let made = self.func.def(value);
+        let made = made.filter(|made| made.regions.is_empty() && made.opcode != Opcode::Load);
+        let operands = made.and_then(|made| {
+            self.deeper(|| made.uses().map(|used| self.key(used)).collect::<Vec<u64>>())
+        });
         let mut hasher = FxHasher::default();
-        match self.func.def(value).filter(|made| made.regions.is_empty()) {
-            Some(made) if made.opcode != Opcode::Load => {
-                (made.opcode as u32).hash(&mut hasher);
-                format!("{:?}", made.attrs).hash(&mut hasher);
-                made.uses().for_each(|used| self.key(used).hash(&mut hasher));
+        match made.zip(operands) {
+            Some((made, operands)) => {
+                (made.opcode as u32, format!("{:?}", made.attrs), operands).hash(&mut hasher);
             }
-            _ => value.hash(&mut hasher),
+            None => value.hash(&mut hasher),
         }
         let key = hasher.finish();
         self.keys.borrow_mut().insert(value, key);
         key
+    }
+
+    /// What `look` finds one operation further; nothing beyond [`MAX_DEPTH`].
+    fn deeper<T>(&self, look: impl FnOnce() -> T) -> Option<T> {
+        if self.depth.get() >= MAX_DEPTH {
+            return None;
+        }
+        self.depth.set(self.depth.get() + 1);
+        let found = look();
+        self.depth.set(self.depth.get() - 1);
+        Some(found)
     }
 }
