@@ -2,6 +2,7 @@
 
 use std::io::Read;
 use std::iter::Sum;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -82,21 +83,35 @@ enum Effort {
     Little,
 }
 
+/// Lines of PTX from which on the assembler takes seconds, and may find no allocation of registers in the end.
+const LONG: usize = 4000;
+
 /// Assembles `ptx` for `arch` with line information. Where the assembler finds no allocation of
 /// registers and keeps nearly everything in memory, the code is assembled with less optimization if
-/// that spills less.
+/// that spills less; what is long is assembled so beside the first attempt.
 ///
 /// # Errors
 /// When the assembler cannot be run, takes too long or rejects the text.
 pub fn assemble(ptxas: &Path, ptx: &str, arch: &str) -> Result<Assembled, AssembleError> {
-    let assembled = assemble_with(ptxas, ptx, arch, Effort::Full)?;
-    if assembled.report.is_without_allocation()
-        && let Ok(other) = assemble_with(ptxas, ptx, arch, Effort::Little)
-        && other.report.spill_store_bytes < assembled.report.spill_store_bytes
-    {
-        return Ok(other);
-    }
-    Ok(assembled)
+    let little = || assemble_with(ptxas, ptx, arch, Effort::Little);
+    let is_long = ptx.lines().nth(LONG).is_some();
+    std::thread::scope(|scope| {
+        let beside = is_long.then(|| scope.spawn(little));
+        let assembled = assemble_with(ptxas, ptx, arch, Effort::Full)?;
+        if !assembled.report.is_without_allocation() {
+            return Ok(assembled);
+        }
+        let other = match beside {
+            Some(beside) => beside.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            None => little(),
+        };
+        match other {
+            Ok(other) if other.report.spill_store_bytes < assembled.report.spill_store_bytes => {
+                Ok(other)
+            }
+            _ => Ok(assembled),
+        }
+    })
 }
 
 fn assemble_with(
@@ -380,6 +395,17 @@ ptxas info    : Compile time = 9.1 ms
         let ptx = report("full", full) + &report("little", little);
         let assembled = assemble(&stand_in, &ptx, "sm_90a")?;
         Ok(String::from_utf8_lossy(&assembled.cubin).into_owned())
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn what_is_long_is_assembled_with_less_effort_too() {
+        let lines = "\n".repeat(LONG);
+        let starved = format!("Used 32 registers, 4096 bytes spill stores{lines}");
+        let little = "Used 255 registers, 16 bytes spill stores";
+        assert_eq!(assembled(&starved, little).expect("both are there"), "little");
+        let fits = format!("Used 200 registers{lines}");
+        assert_eq!(assembled(&fits, little).expect("both are there"), "full");
     }
 
     #[test]
