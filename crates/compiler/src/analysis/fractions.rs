@@ -53,7 +53,7 @@ fn truncated(
     let has_fractions = || {
         Fractions { func, launch, accesses }.of(conversion.operand(0), &mut FxHashSet::default())
     };
-    if !implicit || bits <= 8 || !has_fractions() {
+    if !implicit || bits <= QUANTIZED_BITS || !has_fractions() {
         return None;
     }
     let name = elements.param_name(access.param);

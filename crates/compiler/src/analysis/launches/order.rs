@@ -70,7 +70,7 @@ impl Site<'_> {
     }
 }
 
-/// What the arguments of a launch are called, up to one that is not given by itself.
+/// What the arguments of a launch are called; `None` for those that have no name.
 fn named(body: &Body, given: &[&Arg]) -> Vec<Option<String>> {
     given.iter().map(|arg| name_of(body, arg.value).map(plain)).collect()
 }
