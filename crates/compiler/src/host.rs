@@ -35,11 +35,13 @@ use code::frame::{Code, Frame};
 pub(crate) use code::rebound::Rebound;
 use entry::assumed::{Assumed, Extent};
 pub(crate) use launch::ObservedLaunch;
+pub(crate) use launch::executed::{Launcher, LeftMemory};
 use launch::past::Past;
 pub(crate) use launch::past::{Before, Earlier, Maker, Step};
 pub use launch::past::{MadeMemory, Making};
 use torch::autograd::{Applied, Summand};
 pub(crate) use torch::data::drawn;
+pub use torch::data::Difference;
 pub use torch::misuse::{Misfit, Misuse};
 pub(crate) use torch::views::{elements, is_contiguous, is_expanded, strides};
 use value::Value;
@@ -67,6 +69,14 @@ pub(crate) struct Host<'a> {
     pub(crate) joined: bool,
     /// Whether random numbers were drawn.
     pub(crate) draws: bool,
+    /// What executes launches, where all numbers of one run are computed.
+    launcher: Option<&'a dyn Launcher>,
+    /// Whether it has executed one.
+    pub(crate) executed: bool,
+    /// The last difference of tensors that a run compared.
+    differing: Option<Difference>,
+    /// Comparisons of floats so far that a run computes.
+    close_calls: u32,
     /// What draws them, where they are those of one run.
     numbers: Option<torch::data::Draws>,
     /// Launches met, in the order in which they would happen.
@@ -150,6 +160,8 @@ pub(crate) struct Host<'a> {
     touched: FxHashSet<u32>,
     /// Comparisons that are being evaluated.
     comparing: u32,
+    /// By allocation, the type of the tensor that it was made for.
+    types: FxHashMap<u32, Arc<str>>,
     /// By allocations that host code wrote all of, what they hold since.
     filled: FxHashMap<u32, Contents>,
     /// What launches left in memory.
@@ -210,6 +222,10 @@ impl<'a> Host<'a> {
             depth: 0,
             joined: false,
             draws: false,
+            launcher: None,
+            executed: false,
+            differing: None,
+            close_calls: 0,
             numbers: options.drawn.then(torch::data::Draws::default),
             launches: Vec::new(),
             tuned: Vec::new(),
@@ -251,6 +267,7 @@ impl<'a> Host<'a> {
             parts: FxHashMap::default(),
             touched: FxHashSet::default(),
             comparing: 0,
+            types: FxHashMap::default(),
             filled: FxHashMap::default(),
             past: Past::default(),
             writes: FxHashMap::default(),
@@ -264,6 +281,18 @@ impl<'a> Host<'a> {
             left: FxHashMap::default(),
             meanings: FxHashMap::default(),
         }
+    }
+
+    /// An interpreter that computes all numbers of one run, as far as `launcher` executes its launches, and
+    /// evaluates at most `fuel` expressions.
+    pub(crate) fn computing(
+        sources: &'a dyn Sources,
+        launcher: &'a dyn Launcher,
+        fuel: u32,
+    ) -> Host<'a> {
+        let options = Options { drawn: true, ..Options::default() };
+        let numbers = Some(torch::data::Draws::of_computing());
+        Host { launcher: Some(launcher), fuel, numbers, ..Host::with(sources, options) }
     }
 
     /// Begins another question, as if there had been none before, in which what is open is taken as `options`

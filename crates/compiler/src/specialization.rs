@@ -39,6 +39,7 @@ pub(crate) use alternatives::alternatives;
 pub use argument::{Annotated, annotated};
 pub use config::{Config, Configured};
 pub(crate) use discover::under_sizes;
+pub(crate) use bind::executed_launch;
 pub use discover::{Discovery, bind, discover};
 pub use facts::Facts;
 pub use flags::{Flags, parse_value};

@@ -116,6 +116,8 @@ pub struct RunReport {
     pub prints: Vec<String>,
     /// Multiplications and additions of matrix products.
     pub flops: u64,
+    /// Elements that its operations went through, also of matrix products.
+    pub work: u64,
     /// Whether it ended before its end, having done all [the work that it may](Options::work).
     pub out_of_work: bool,
     /// Bytes of the distinct elements read, and of those written; with [`Options::trace`].
@@ -163,8 +165,9 @@ impl Kernel {
         let elapsed = started.elapsed();
         self.check(&machine)?;
         let mut prints: Vec<(u64, String)> = Vec::new();
-        let mut flops = 0;
+        let (mut flops, mut work) = (0, 0);
         for frame in frames {
+            work += frame.work();
             flops += frame.flops;
             prints.extend(frame.prints);
         }
@@ -174,6 +177,7 @@ impl Kernel {
             findings: machine.log.finish(&self.compiled.places),
             prints: prints.into_iter().map(|(_, line)| line).collect(),
             flops,
+            work,
             out_of_work: machine.worked.load(Ordering::Relaxed),
             touched: options.trace.then(|| machine.buffers.recorded_bytes()),
             extents: machine.extents.iter().map(extent).collect(),

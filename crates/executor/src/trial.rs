@@ -1,6 +1,6 @@
 //! Launches that checks execute.
 
-use tile_compiler::analysis::{Execute, Fault, FaultKind, Trial, TrialArg};
+use tile_compiler::analysis::{Execute, Fault, FaultKind, Left, Trial, TrialArg};
 use tile_compiler::ir::{Function, Scalar};
 
 use crate::number::{decode, encode};
@@ -34,10 +34,13 @@ impl Execute for Executor {
         faults
     }
 
-    fn left(&self, func: &Function, trial: &Trial) -> Option<Vec<Vec<f64>>> {
-        let left = bytes_left(func, trial, Options::default())?;
-        let buffers = trial.buffers.iter().zip(&left);
-        Some(buffers.map(|(buffer, bytes)| numbers(buffer.scalar, bytes)).collect())
+    fn left(&self, func: &Function, trial: &Trial) -> Left {
+        let Some(done) = run(func, trial, Options::default()) else { return Left::default() };
+        let memory = done.bytes().map(|left| {
+            let buffers = trial.buffers.iter().zip(&left);
+            buffers.map(|(buffer, bytes)| numbers(buffer.scalar, bytes)).collect()
+        });
+        Left { memory, work: done.report.work }
     }
 }
 
@@ -53,11 +56,7 @@ fn depends_on_order(func: &Function, trial: &Trial) -> bool {
 
 /// The bytes of each buffer after a launch; `None` where its work did not suffice, or it leaves a buffer.
 fn bytes_left(func: &Function, trial: &Trial, options: Options) -> Option<Vec<Vec<u8>>> {
-    let done = run(func, trial, options)?;
-    let is_outside = |kind: &FindingKind| matches!(kind, FindingKind::OutOfBounds);
-    let is_whole = !done.report.out_of_work
-        && !done.report.findings.iter().any(|finding| is_outside(&finding.kind));
-    is_whole.then(|| done.ids.iter().map(|id| done.buffers.bytes(*id)).collect())
+    run(func, trial, options)?.bytes()
 }
 
 /// A launch that ended.
@@ -65,6 +64,16 @@ struct Done {
     buffers: Buffers,
     ids: Vec<BufferId>,
     report: RunReport,
+}
+
+impl Done {
+    /// The bytes of each buffer; `None` where its work did not suffice, or it leaves a buffer.
+    fn bytes(&self) -> Option<Vec<Vec<u8>>> {
+        let is_outside = |kind: &FindingKind| matches!(kind, FindingKind::OutOfBounds);
+        let is_whole = !self.report.out_of_work
+            && !self.report.findings.iter().any(|finding| is_outside(&finding.kind));
+        is_whole.then(|| self.ids.iter().map(|id| self.buffers.bytes(*id)).collect())
+    }
 }
 
 /// Runs a launch; `None` where it needs what only a GPU has, or does not end.

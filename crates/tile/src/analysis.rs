@@ -57,6 +57,8 @@ pub(crate) fn check(
     let mut kernels = Vec::new();
     let discovery = Discovery::new(workspace, &options.flags);
     diagnostics.extend(analysis::check_host(workspace, &discovery, file));
+    let (rules, run) = (options.rules, &Executor);
+    diagnostics.extend(analysis::check_results(workspace, rules, &discovery, file, run));
     for at in project::kernels(workspace, file) {
         let Some(item) = project::item(workspace, at) else { continue };
         let mut lowering = options.rules.lowering(workspace, at);

@@ -24,6 +24,8 @@ use crate::specialization::{KnownArg, KnownBuffer, KnownLaunch, Specialization};
 
 mod past;
 
+pub(super) use past::left_by;
+
 /// Launches of one specialization that are executed.
 const MAX_TRIALS: usize = 2;
 
@@ -38,8 +40,17 @@ pub trait Execute {
     /// What goes wrong in a launch, as far as its work allows to see.
     fn faults(&self, func: &Function, trial: &Trial) -> Vec<Fault>;
 
-    /// What each buffer holds after a launch; `None` where its work did not suffice, or it leaves a buffer.
-    fn left(&self, func: &Function, trial: &Trial) -> Option<Vec<Vec<f64>>>;
+    /// What a launch leaves in memory.
+    fn left(&self, func: &Function, trial: &Trial) -> Left;
+}
+
+/// What a launch leaves.
+#[derive(Debug, Clone, Default)]
+pub struct Left {
+    /// What each buffer holds then; `None` where its work did not suffice, or it leaves a buffer.
+    pub memory: Option<Vec<Vec<f64>>>,
+    /// Elements that its operations went through.
+    pub work: u64,
 }
 
 /// A launch with all that it needs.

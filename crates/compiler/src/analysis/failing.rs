@@ -1,6 +1,6 @@
 //! Exceptions that host code raises whenever it runs.
 
-use super::misuse::{instead, misuse_text};
+use super::misuse::{difference_text, instead, misuse_text};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::Launch;
 use crate::host::{Compared, Exception, Failure};
@@ -18,6 +18,9 @@ pub fn check_host(
     let told = failures.filter(|failure| !is_told_of_launch(sources, discovery, failure));
     told.filter_map(|failure| finding(sources, file, &failure)).collect()
 }
+
+/// How it is seen that a comparison does not hold.
+const HOW_SEEN: &str = "seen by running this code on the CPU, with random numbers as one run may draw them";
 
 /// Whether a launch is given what is not there, and that is told of the launch.
 fn is_told_of_launch(sources: &dyn Sources, discovery: &Discovery<'_>, failure: &Failure) -> bool {
@@ -41,7 +44,7 @@ fn is_told_of_launch(sources: &dyn Sources, discovery: &Discovery<'_>, failure: 
 }
 
 /// The finding about an exception, in the file that runs.
-fn finding(sources: &dyn Sources, file: FileId, failure: &Failure) -> Option<Diagnostic> {
+pub(super) fn finding(sources: &dyn Sources, file: FileId, failure: &Failure) -> Option<Diagnostic> {
     let message = match &failure.exception {
         Exception::Assertion(compared) => {
             format!("this assertion does not hold{}", values(sources, compared))
@@ -49,12 +52,23 @@ fn finding(sources: &dyn Sources, file: FileId, failure: &Failure) -> Option<Dia
         Exception::Condition(compared) => {
             format!("this condition leads to a `raise`{}", values(sources, compared))
         }
+        Exception::Disagreement(compared, difference) => {
+            let difference = difference.as_deref().map(difference_text);
+            match difference {
+                Some(difference) => format!("what kernels leave is not what it must be: {difference}"),
+                None => {
+                    format!("what kernels leave is not what it must be{}", values(sources, compared))
+                }
+            }
+        }
         Exception::Misuse(misuse) => misuse_text(misuse),
     };
     let calls = failure.calls.iter().rev();
     let places = [failure.at].into_iter().chain(calls.copied());
     let shown = places.clone().find(|place| place.file == file)?;
-    let mut found = Diagnostic::new(Code::Raises, shown, message);
+    let is_disagreement = matches!(failure.exception, Exception::Disagreement(..));
+    let code = if is_disagreement { Code::WrongResult } else { Code::Raises };
+    let mut found = Diagnostic::new(code, shown, message);
     let mut last = shown;
     for place in places {
         if !contains(place, last) && !contains(last, place) {
@@ -63,6 +77,9 @@ fn finding(sources: &dyn Sources, file: FileId, failure: &Failure) -> Option<Dia
             found = found.with_related(place, text);
         }
         last = place;
+    }
+    if is_disagreement {
+        found.notes.push(HOW_SEEN.to_owned());
     }
     if let Exception::Misuse(misuse) = &failure.exception {
         found.notes.extend(instead(misuse));

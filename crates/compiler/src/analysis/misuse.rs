@@ -1,10 +1,11 @@
 //! What tensors and tuples of host code are asked for that they do not have.
 
-use crate::host::{Misfit, Misuse};
+use crate::host::{Difference, Misfit, Misuse};
 
 /// What a tensor or a tuple is asked for that it does not have.
 pub(super) fn misuse_text(misuse: &Misuse) -> String {
     match misuse {
+        Misuse::Differs(difference) => difference_text(difference),
         Misuse::NoDimension { at, rank } => {
             format!("there is no dimension {at}: the tensor has {rank}")
         }
@@ -44,6 +45,13 @@ pub(super) fn misuse_text(misuse: &Misuse) -> String {
         }
         Misuse::Sizes(misfit) => misfit_text(misfit),
     }
+}
+
+/// In what tensors differ that are compared.
+pub(super) fn difference_text(Difference { count, all, at, actual, expected }: &Difference) -> String {
+    let at = at.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+    let differ = if *count == 1 { "differs" } else { "differ" };
+    format!("{count} of {all} elements {differ}: at [{at}] there is {actual} instead of {expected}")
 }
 
 /// Which sizes do not fit.
@@ -94,7 +102,8 @@ fn misfit_text(misfit: &Misfit) -> String {
 /// What gives the value that a misuse of a tensor does not.
 pub(super) fn instead(misuse: &Misuse) -> Option<String> {
     match misuse {
-        Misuse::NoDimension { .. }
+        Misuse::Differs(_)
+        | Misuse::NoDimension { .. }
         | Misuse::NoElement { .. }
         | Misuse::NoMemberOf { .. }
         | Misuse::NoOperator(_)

@@ -145,6 +145,8 @@ codes! {
         include_str!("explain/python-device-function.md");
     Raises = "python/raises", Warning, "host code that raises an exception whenever it runs",
         include_str!("explain/python-raises.md");
+    WrongResult = "launch/wrong-result", Warning, "kernels leave something else than the host code expects",
+        include_str!("explain/launch-wrong-result.md");
     MissingArgument = "type/missing-argument", Error, "a call lacks an argument",
         include_str!("explain/type-missing-argument.md");
     TooManyArguments = "type/extra-argument", Error, "a call has too many arguments",

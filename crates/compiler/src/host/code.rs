@@ -1,5 +1,6 @@
 //! Host code itself: statements, expressions, names and calls of the project's own functions.
 
+pub(crate) mod agreement;
 pub(crate) mod arguments;
 pub(crate) mod assign;
 pub(crate) mod calls;

@@ -607,7 +607,7 @@ impl Value {
     }
 
     /// Changes the tensors that it gives access to.
-    fn change_tensors(&mut self, change: &dyn Fn(&mut Tensor)) {
+    pub(crate) fn change_tensors(&mut self, change: &dyn Fn(&mut Tensor)) {
         match self {
             Value::Tensor(tensor) => change(tensor),
             Value::Descriptor(descriptor) => change(&mut descriptor.tensor),

@@ -12,7 +12,7 @@ use super::flags::Flags;
 use super::guess::KernelFacts;
 use super::heuristics::computed;
 use super::known::{
-    ArgFault, Binding, Happened, KnownLaunch, Past, PastLaunch, PastStep, known_launch,
+    ArgFault, Binding, Happened, KnownArg, KnownLaunch, Past, PastLaunch, PastStep, known_launch,
 };
 use super::launches::ShownLaunches;
 use super::tuning::{Tuning, launched_tuning, tuning_by};
@@ -20,9 +20,9 @@ use super::usage::{self, Usage, Use};
 use super::{ArgSpec, ConstArg, Origin, Specialization};
 use crate::hir::{Name, Param, ParamKind};
 use crate::host::value::{Tuner, Value};
-use crate::host::{Earlier, Host, ObservedLaunch, Options, Step};
+use crate::host::{Contents, Earlier, Host, ObservedLaunch, Options, Step};
 use crate::ir::LaunchOptions;
-use crate::project::{ItemRef, Kernel, Resolution, Sources, constexpr_params};
+use crate::project::{ItemRef, Kernel, Resolution, Sources, constexpr_params, kernel};
 use crate::source::FileRange;
 
 /// Binds arguments to the parameters of one kernel.
@@ -564,4 +564,31 @@ fn past_launch(sources: &dyn Sources, launch: &ObservedLaunch) -> Option<PastLau
     let spec = bind(sources, kernel, &shown, &Flags::default()).into_iter().next()?;
     let launch = spec.launches.first().filter(|_| spec.assumed.is_empty())?.clone();
     Some(PastLaunch { kernel, spec: Specialization { launches: Vec::new(), ..spec }, launch })
+}
+
+/// The same of a launch that is executed now: memory that tuning sets to zero before the run that counts is
+/// zero. `None` where something else may prepare its arguments.
+pub(crate) fn executed_launch(
+    sources: &dyn Sources,
+    launch: &ObservedLaunch,
+) -> Option<PastLaunch> {
+    /// How functions are given to a kernel that run before each launch of it.
+    const HOOKS: &str = "add_pre_run_hook";
+    let mut past = past_launch(sources, launch)?;
+    let kernel = kernel(sources, past.kernel)?;
+    let shown = ShownLaunches(vec![(Origin::Launch, launch.clone())]);
+    let tuning = launched_tuning(sources, &kernel, &shown);
+    let is_prepared = tuning.configs.iter().any(|config| config.is_prepared);
+    let has_hooks = || sources.text(past.kernel.file).is_none_or(|text| text.contains(HOOKS));
+    if tuning.may_restore || is_prepared || has_hooks() {
+        return None;
+    }
+    for (_, arg) in past.launch.args.iter_mut().filter(|(name, _)| tuning.restored.contains(name)) {
+        if let KnownArg::Buffer(buffer) = arg
+            && buffer.contents == Contents::Uninitialized
+        {
+            buffer.contents = Contents::constant(0);
+        }
+    }
+    Some(past)
 }

@@ -9,7 +9,7 @@ use indexmap::map::Entry;
 use super::bind::Binder;
 use super::flags::Flags;
 use super::known::{Caller, LaunchSite};
-use super::launches::{HostCode, ShownLaunches};
+use super::launches::{Begin, HostCode, ShownLaunches};
 use super::{ArgSpec, KnownLaunch, Origin, Specialization};
 use crate::host::Failure;
 use crate::host::entry::assumed::Extent;
@@ -50,6 +50,12 @@ impl<'a> Discovery<'a> {
     /// The exceptions that the host code of a file certainly raises, if it is about kernels.
     pub fn failures(&self, file: FileId) -> Vec<Failure> {
         self.host_code.failures(file)
+    }
+
+    /// What the same code compares after launches and finds wrong, in a run that computes all numbers with what
+    /// `begin` gives it to execute launches.
+    pub(crate) fn disagreements(&self, file: FileId, begin: &Begin<'_>) -> Vec<Failure> {
+        self.host_code.disagreements(file, begin)
     }
 
     /// What host code launches of the kernel `at`.

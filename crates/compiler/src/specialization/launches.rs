@@ -18,7 +18,7 @@ use crate::hir::{Class, Expr, ExprId, Item, ItemKind, Launch, MainBlock, Module,
 use crate::host::entry::assumed::Extent;
 use crate::host::value::contents::Contents;
 use crate::host::value::{Storage, Tensor, Value};
-use crate::host::{FUEL, Failure, Host, ObservedLaunch, Options, may_lead};
+use crate::host::{FUEL, Failure, Host, Launcher, ObservedLaunch, Options, may_lead};
 use crate::project::launchers::{
     Called, Mentions, called, calls_to_launchers, is_test, mentions, named_in, reached_by,
     runs_alone,
@@ -117,6 +117,13 @@ impl<'a> HostCode<'a> {
     pub(super) fn failures(&self, file: FileId) -> Vec<Failure> {
         let file = self.file(file);
         file.failures(&file.pieces_about_kernels())
+    }
+
+    /// What the same code compares after launches and finds wrong, in a run that computes all numbers with what
+    /// `begin` gives it to execute launches.
+    pub(super) fn disagreements(&self, file: FileId, begin: &Begin<'_>) -> Vec<Failure> {
+        let file = self.file(file);
+        file.disagreements(&file.pieces_about_kernels(), begin)
     }
 
     fn file(&self, file: FileId) -> Rc<HostFile<'a>> {
@@ -290,6 +297,9 @@ impl Run {
     }
 }
 
+/// Gives a run what executes its launches.
+pub(crate) type Begin<'a> = dyn Fn(&mut dyn FnMut(&dyn Launcher)) + 'a;
+
 /// What the pieces of a file launch, as far as they were run. That follows from the piece and from how it is
 /// run alone, so that it is the same whatever kernel is asked about first.
 pub(super) type Runs = Table<(Piece, Options), Arc<OnceLock<Arc<Run>>>>;
@@ -340,6 +350,26 @@ impl<'a> HostFile<'a> {
         let mut found: Vec<Failure> = Vec::new();
         for piece in pieces {
             let failure = self.run(*piece, Options::default()).failure.clone();
+            found
+                .extend(failure.filter(|failure| found.iter().all(|known| known.at != failure.at)));
+        }
+        found
+    }
+
+    /// What these pieces compare after launches and find wrong, each once.
+    fn disagreements(&self, pieces: &[Piece], begin: &Begin<'_>) -> Vec<Failure> {
+        let mut found: Vec<Failure> = Vec::new();
+        for piece in pieces {
+            let run = self.run(*piece, Options::default());
+            if run.failure.is_some() || run.launches.is_empty() {
+                continue;
+            }
+            let mut failure = None;
+            begin(&mut |launcher| {
+                let mut host = Host::computing(self.sources, launcher, self.fuel(*piece));
+                self.run_in(&mut host, *piece);
+                failure = host.failure.take().filter(Failure::is_disagreement);
+            });
             found
                 .extend(failure.filter(|failure| found.iter().all(|known| known.at != failure.at)));
         }
@@ -629,7 +659,7 @@ impl<'a> HostFile<'a> {
         Run { launches, open: Open::of(&host), failure: host.failure.take() }
     }
 
-    fn run_in(&self, host: &mut Host<'a>, piece: Piece) {
+    fn run_in(&self, host: &mut Host<'_>, piece: Piece) {
         match piece {
             Piece::Item(index) => {
                 let item = self.item(index);

@@ -8,7 +8,7 @@ use crate::analysis::roots::Roots;
 use crate::analysis::written::written_params;
 use crate::eval::Lowering;
 use crate::eval::dtype::DType;
-use crate::host::{Contents, MadeMemory, Making};
+use crate::host::{Contents, LeftMemory, MadeMemory, Making};
 use crate::ir::{Elem, Function, Opcode, Scalar, Value};
 use crate::specialization::{Happened, KnownArg, KnownBuffer, KnownLaunch, PastLaunch, PastStep};
 
@@ -18,9 +18,9 @@ const MAX_WORK: u64 = 1 << 20;
 
 /// Memory as launches left it, by allocation.
 #[derive(Debug, Default)]
-pub(super) struct Left(FxHashMap<u32, TrialBuffer>);
+pub(super) struct Memory(FxHashMap<u32, TrialBuffer>);
 
-impl Left {
+impl Memory {
     /// The numbers of a buffer whose elements are of this type, where all of them are known.
     pub(super) fn numbers(&self, buffer: &KnownBuffer, scalar: Scalar) -> Option<Vec<f64>> {
         let memory = self.0.get(&buffer.id?).filter(|memory| memory.scalar == scalar)?;
@@ -30,9 +30,9 @@ impl Left {
 }
 
 /// What those before `launch` left in its memory.
-pub(super) fn left(launch: &KnownLaunch, lowering: &Lowering<'_>, executor: &dyn Execute) -> Left {
-    let Some(past) = &launch.past else { return Left::default() };
-    let mut done: Vec<Left> = Vec::new();
+pub(super) fn left(launch: &KnownLaunch, lowering: &Lowering<'_>, executor: &dyn Execute) -> Memory {
+    let Some(past) = &launch.past else { return Memory::default() };
+    let mut done: Vec<Memory> = Vec::new();
     for PastStep { what, left } in &past.steps {
         let given = gathered(left, &done);
         let left = match what {
@@ -45,29 +45,29 @@ pub(super) fn left(launch: &KnownLaunch, lowering: &Lowering<'_>, executor: &dyn
 }
 
 /// What host code makes of what it is `given`.
-fn made(making: &Making, given: &Left) -> Option<Left> {
+fn made(making: &Making, given: &Memory) -> Option<Memory> {
     let numbers = |id| Some(given.0.get(&id)?.numbers.clone());
     let made = making.made(&numbers)?.into_iter().map(|MadeMemory { id, dtype, numbers }| {
         let (name, scalar) = (String::new(), DType::from_signature(&dtype)?.scalar()?);
         Some((id, TrialBuffer { name, scalar, numbers }))
     });
-    Some(Left(made.collect::<Option<_>>()?))
+    Some(Memory(made.collect::<Option<_>>()?))
 }
 
 /// The memory of each allocation, from the launch that left it.
-fn gathered(left: &[(u32, usize)], done: &[Left]) -> Left {
+fn gathered(left: &[(u32, usize)], done: &[Memory]) -> Memory {
     let memory = |(id, at): &(u32, usize)| Some((*id, done.get(*at)?.0.get(id)?.clone()));
-    Left(left.iter().filter_map(memory).collect())
+    Memory(left.iter().filter_map(memory).collect())
 }
 
 /// What a launch leaves in the memory that it may write to, as far as that follows from what is known of
 /// what it is `given`.
 fn after(
     earlier: &PastLaunch,
-    given: &Left,
+    given: &Memory,
     lowering: &Lowering<'_>,
     executor: &dyn Execute,
-) -> Option<Left> {
+) -> Option<Memory> {
     let func = lowering.of_other(earlier.kernel, &earlier.spec)?;
     let launch = &earlier.launch;
     let known =
@@ -87,7 +87,7 @@ fn after(
     let are_known = |read: &Vec<usize>| read.iter().all(|position| known_at.contains(position));
     reads_leading_to(&func, deciders(&func)).filter(are_known)?;
     let trial = trial(&func, launch, &begun_at, &begun)?;
-    let numbers = executor.left(&func, &Trial { work: MAX_WORK, ..trial.clone() })?;
+    let numbers = executor.left(&func, &Trial { work: MAX_WORK, ..trial.clone() }).memory?;
     let written = written_params(&func)?;
     let is_told = |position: usize| match written.contains(&position) {
         true => {
@@ -99,6 +99,51 @@ fn after(
     Some(told(&func, launch, &trial, &numbers, &is_told))
 }
 
+/// What a launch leaves in memory of which all is known that leads to it, and how many elements its operations
+/// may have gone through, at most `work`. What nobody wrote is no number.
+pub(in crate::analysis) fn left_by(
+    func: &Function,
+    launch: &KnownLaunch,
+    executor: &dyn Execute,
+    work: u64,
+) -> Option<(Vec<LeftMemory>, u64)> {
+    const NEVER_WRITTEN: f64 = -77.0;
+    let known = |buffer: &KnownBuffer, scalar: Scalar| match &buffer.contents {
+        Contents::Uninitialized => {
+            let fill = if scalar.is_int() { NEVER_WRITTEN } else { f64::NAN };
+            Some(vec![fill; usize::try_from(buffer.elements).ok()?])
+        }
+        Contents::Progression { .. } | Contents::Listed(_) | Contents::Floats(_) => {
+            buffer.numbers()
+        }
+        _ => None,
+    };
+    let with = buffers(func, launch).filter(|(_, buffer, scalar)| known(buffer, *scalar).is_some());
+    let known_at: Vec<usize> = with.map(|(position, ..)| position).collect();
+    let are_known = |read: &Vec<usize>| read.iter().all(|position| known_at.contains(position));
+    reads_leading_to(func, deciders(func)).filter(are_known)?;
+    let trial = trial(func, launch, &known_at, &known)?;
+    let left = executor.left(func, &Trial { work, ..trial.clone() });
+    let Some(numbers) = left.memory else { return Some((Vec::new(), left.work)) };
+    let written = written_params(func)?;
+    let is_told = |position: usize| {
+        let stored = || stored_by(func, position).and_then(|it| reads_leading_to(func, it));
+        known_at.contains(&position)
+            && (!written.contains(&position) || stored().is_some_and(|read| are_known(&read)))
+    };
+    let first = |id: u32| {
+        let of = buffers(func, launch).filter(|(_, buffer, _)| buffer.id == Some(id));
+        of.map(|(_, buffer, _)| buffer.before).min()
+    };
+    let memory = told(func, launch, &trial, &numbers, &is_told).0.into_iter();
+    let memory = memory.filter_map(|(id, left)| {
+        let from = usize::try_from(first(id)?).ok()?;
+        let numbers = left.numbers.get(from..)?.to_vec();
+        Some(LeftMemory { id, from, is_whole: left.scalar.is_int(), numbers })
+    });
+    Some((memory.collect(), left.work))
+}
+
 /// What the buffers of a launch hold after it that has these `numbers`: those of which that is told for each
 /// parameter in them.
 fn told(
@@ -107,7 +152,7 @@ fn told(
     trial: &Trial,
     numbers: &[Vec<f64>],
     is_told: &dyn Fn(usize) -> bool,
-) -> Left {
+) -> Memory {
     let buffer_at = |position: usize| match trial.args.get(position) {
         Some(TrialArg::Address { buffer, .. }) => Some(*buffer),
         _ => None,
@@ -119,7 +164,7 @@ fn told(
         let name = trial.buffers[at].name.clone();
         Some((buffer.id?, TrialBuffer { name, scalar, numbers: numbers[at].clone() }))
     });
-    Left(left.collect())
+    Memory(left.collect())
 }
 
 /// The buffers that a launch is given, by position, with the types of their elements.

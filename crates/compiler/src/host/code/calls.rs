@@ -317,7 +317,7 @@ impl Host<'_> {
                     {
                         self.written_to(out, &path, &values)
                     }
-                    _ => match self.untold(&path, &args) {
+                    _ => match self.agreement(&path, &args).or_else(|| self.untold(&path, &args)) {
                         Some(untold) => untold,
                         None => external_call(&path, &args, self.sources.capability()),
                     },
@@ -630,6 +630,9 @@ impl Host<'_> {
                     true => "new_empty",
                     false => name,
                 };
+                if let Some(agree) = self.agreement_of(receiver, name, args) {
+                    return agree;
+                }
                 let result = tensor::method(receiver, name, args).unwrap_or(Value::Unknown);
                 let result = self.unless_set(frame.file, result);
                 let result = self.cast_automatically(name, result);

@@ -194,6 +194,7 @@ impl Host<'_> {
         let mut all = Some(true);
         for (op, right) in rest {
             let right = self.compared(frame, *op, *right);
+            self.note_close_call(&left, &right);
             if rest.len() == 1
                 && let Some(tensor) = operators::compared(*op, &left, &right)
             {

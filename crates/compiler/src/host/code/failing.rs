@@ -4,6 +4,7 @@
 use crate::hir::{Body, CompareOp, Expr, ExprId, Name, Stmt, StmtId};
 use crate::host::code::doubt::Doubt;
 use crate::host::code::operators::truth;
+use crate::host::torch::data::{self, Difference};
 use crate::host::torch::misuse::Misuse;
 use crate::host::value::Value;
 use crate::host::value::dtype::torch_name;
@@ -21,6 +22,13 @@ pub struct Failure {
     pub exception: Exception,
 }
 
+impl Failure {
+    /// Whether a run computes other numbers than it expects.
+    pub(crate) fn is_disagreement(&self) -> bool {
+        matches!(self.exception, Exception::Disagreement(..))
+    }
+}
+
 /// Why an exception is raised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Exception {
@@ -28,6 +36,9 @@ pub enum Exception {
     Assertion(Vec<Compared>),
     /// A condition holds under which there is a `raise`; what it compares.
     Condition(Vec<Compared>),
+    /// What a run computes is another than what it is compared with: what the comparison compares, and in what
+    /// tensors differ.
+    Disagreement(Vec<Compared>, Option<Box<Difference>>),
     /// A tensor, or a tuple, is asked for what it does not have.
     Misuse(Misuse),
 }
@@ -53,19 +64,49 @@ const MAX_STEPS: u32 = 3;
 
 impl Host<'_> {
     /// Notes an assertion that does not hold, if it is about tensors: others may be about what is
-    /// installed.
-    pub(crate) fn note_assertion(&mut self, frame: &mut Frame, test: ExprId) {
+    /// installed. Whether the code ends there: one on numbers that a run computes may hold with others.
+    pub(crate) fn note_assertion(&mut self, frame: &mut Frame, test: ExprId) -> bool {
+        if self.judges() && !tells_of_tensors(frame.code.body(), test, 0) {
+            let fails = self.by_far(frame, test, 0) == Some(false);
+            if fails {
+                self.note_disagreement(frame, test);
+            }
+            return fails;
+        }
         if self.is_certain() && tells_of_tensors(frame.code.body(), test, 0) {
             let failing = self.failing_part(frame, test);
             let compared = self.compared_in(frame, failing);
             self.note_failure(frame, failing, Exception::Assertion(compared));
         }
+        true
+    }
+
+    /// Notes that what a run computes is not what it is compared with.
+    fn note_disagreement(&mut self, frame: &mut Frame, test: ExprId) {
+        if self.is_certain() {
+            let failing = self.failing_part(frame, test);
+            let compared = self.compared_in(frame, failing);
+            let difference = self.differing.take().filter(|_| compared.is_empty()).map(Box::new);
+            self.note_failure(frame, failing, Exception::Disagreement(compared, difference));
+        }
     }
 
     /// Notes an exception that is raised under a condition which holds, or else does not.
-    pub(crate) fn note_condition(&mut self, frame: &mut Frame, test: ExprId, block: &[StmtId]) {
-        let body = frame.code.body();
+    pub(crate) fn note_condition(
+        &mut self,
+        frame: &mut Frame,
+        (test, holds): (ExprId, bool),
+        block: &[StmtId],
+    ) {
+        let code = frame.code.clone();
+        let body = code.body();
         let raises = block.last().is_some_and(|last| is_raise(&body.stmts[*last]));
+        if raises && self.judges() && !tells_of_tensors(body, test, 0) {
+            if self.by_far(frame, test, 0) == Some(holds) {
+                self.note_disagreement(frame, test);
+            }
+            return;
+        }
         if raises && self.is_certain() && tells_of_tensors(body, test, 0) {
             let compared = self.compared_in(frame, test);
             self.note_failure(frame, test, Exception::Condition(compared));
@@ -88,7 +129,13 @@ impl Host<'_> {
             && !raised_before
             && !(is_of_types(misuse) && self.other_default_type)
         {
-            self.note_failure(frame, id, Exception::Misuse(misuse.clone()));
+            let exception = match misuse {
+                Misuse::Differs(difference) => {
+                    Exception::Disagreement(Vec::new(), Some(difference.clone()))
+                }
+                misuse => Exception::Misuse(misuse.clone()),
+            };
+            self.note_failure(frame, id, exception);
         }
     }
 
@@ -181,6 +228,8 @@ fn written(value: &Value) -> Option<String> {
         Value::Int(Some(value)) => value.to_string(),
         Value::Bool(Some(true)) => "True".to_owned(),
         Value::Bool(Some(false)) => "False".to_owned(),
+        Value::Float(Some(value)) => data::written(*value),
+        Value::Tensor(tensor) => written(&data::item(tensor)?)?,
         Value::None | Value::Omitted => "None".to_owned(),
         Value::DType(dtype) => dtype.to_string(),
         Value::TorchDType(dtype) => torch_name(dtype),

@@ -199,7 +199,7 @@ impl Host<'_> {
                         let taken = if holds { body } else { orelse };
                         let flow = self.block(frame, taken);
                         if matches!(flow, Flow::Return(None)) {
-                            self.note_condition(frame, *test, taken);
+                            self.note_condition(frame, (*test, holds), taken);
                         }
                         flow
                     }
@@ -278,8 +278,7 @@ impl Host<'_> {
             Stmt::Assert { test, .. } => {
                 // Where it is not known, the author says that it holds.
                 let value = self.expr(frame, *test);
-                if self.holds(&value) == Some(false) {
-                    self.note_assertion(frame, *test);
+                if self.holds(&value) == Some(false) && self.note_assertion(frame, *test) {
                     return Flow::Return(None);
                 }
             }

@@ -22,17 +22,25 @@ mod assigned;
 mod calls;
 mod chosen;
 mod draws;
+mod difference;
 mod joined;
+mod layers;
+mod products;
 
 pub(crate) use arithmetic::{binary, compared, unary};
 pub(crate) use assigned::{changed_in_place, positions_in, stored};
 pub(crate) use calls::{by_torch, of_method};
 pub(crate) use chosen::indexed;
+pub use difference::Difference;
+pub(crate) use difference::{Tolerance, difference, written};
 pub(crate) use draws::Draws;
 pub(crate) use draws::drawn;
 
-/// Numbers of a tensor that are computed with.
+/// Numbers of a tensor that are computed with, where they are not listed already.
 const MAX_NUMBERS: usize = 1 << 14;
+
+/// Numbers of a tensor that are listed, where a run computes all of them.
+pub(crate) const MAX_COMPUTED: usize = 1 << 20;
 
 /// Integers up to this are floats of 64 bits without error.
 const MAX_EXACT: f64 = (1i64 << 53) as f64;
@@ -144,8 +152,17 @@ pub(crate) fn of(tensor: &Tensor) -> Option<Data> {
     let sizes = sizes.collect::<Option<Vec<usize>>>()?;
     let count = sizes.iter().try_fold(1usize, |count, size| count.checked_mul(*size))?;
     let strides = known(&views::strides(tensor)?)?;
-    if count > MAX_NUMBERS || strides.len() != sizes.len() {
+    let most = match contents {
+        Contents::Progression { .. } => MAX_NUMBERS,
+        _ => MAX_COMPUTED,
+    };
+    if count > most || strides.len() != sizes.len() {
         return None;
+    }
+    if views::is_contiguous(tensor) == Some(true)
+        && let Some(listed) = contents.listed_first(count)
+    {
+        return Some(Data { dtype, numbers: ArrayD::from_shape_vec(IxDyn(&sizes), listed).ok()? });
     }
     let mut all_known = true;
     let numbers = ArrayD::from_shape_fn(IxDyn(&sizes), |index| {
@@ -273,6 +290,9 @@ fn in_memory(tensor: &Tensor, data: &Data) -> Option<Contents> {
     let span = usize::try_from(views::span(tensor)?).ok()?;
     if span != data.numbers.len() {
         return None;
+    }
+    if views::is_contiguous(tensor) == Some(true) {
+        return Some(contents(&data.dtype, data.numbers.iter().copied().collect()));
     }
     let mut placed = vec![None; span];
     for (index, number) in data.numbers.indexed_iter() {

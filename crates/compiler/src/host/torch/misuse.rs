@@ -5,11 +5,14 @@ use crate::hir::{BinaryOp, Name};
 use crate::host::code::arguments::Args;
 use crate::host::value::dtype::is_float;
 use crate::host::value::number::as_number;
+use crate::host::torch::data::Difference;
 use crate::host::value::{Tensor, Value};
 
 /// A use of a tensor, or of a tuple as its shape is one, that gives no value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Misuse {
+    /// Tensors that are compared differ where they must not.
+    Differs(Box<Difference>),
     /// A size or stride along a dimension that the tensor does not have.
     NoDimension {
         /// The dimension asked for.

@@ -277,6 +277,19 @@ impl Contents {
         }
     }
 
+    /// The first `count` numbers, integers and floats alike, where they are listed.
+    pub(crate) fn listed_first(&self, count: usize) -> Option<Vec<f64>> {
+        match self {
+            Contents::Listed(numbers) => {
+                Some(numbers.get(..count)?.iter().map(|number| *number as f64).collect())
+            }
+            Contents::Floats(numbers) => {
+                Some(numbers.get(..count)?.iter().map(|bits| f64::from_bits(*bits)).collect())
+            }
+            _ => None,
+        }
+    }
+
     /// The first `count` numbers, integers and floats alike, where all are known and exact.
     pub(crate) fn all(&self, count: usize) -> Option<Vec<f64>> {
         const EXACT: f64 = (1i64 << 53) as f64;

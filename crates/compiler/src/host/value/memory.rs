@@ -42,6 +42,8 @@ impl Host<'_> {
         let id = self.allocations;
         let drawn = tensor.storage.as_ref().and_then(|storage| storage.drawn);
         let drawn = drawn.filter(|_| tensor.memory().is_none());
+        let contents = self.computed(id, &tensor, contents);
+        self.types.extend(tensor.dtype.clone().map(|dtype| (id, dtype)));
         let storage = views::span(&tensor).map(|elements| {
             Box::new(Storage { id: Some(id), elements, contents, drawn, ..Storage::default() })
         });
@@ -82,10 +84,12 @@ impl Host<'_> {
                 Contents::Signed | Contents::Random { .. } | Contents::Distinct { .. }
             );
         self.draws |= is_random;
-        match &mut self.numbers {
+        let drawn = match &mut self.numbers {
             Some(numbers) if is_random => numbers.draw(value),
-            _ => value,
-        }
+            _ => return value,
+        };
+        self.note_computed(&drawn);
+        drawn
     }
 
     /// Which of equal numbers comes first where functions put them in an order that they do not promise.
@@ -224,10 +228,17 @@ impl Host<'_> {
             value.note_writes(&|id| self.written.contains(&id));
         }
         if !self.filled.is_empty() {
-            value.change_memory(&|id| self.filled.contains_key(&id), &|tensor| {
-                let filled = tensor.allocation().and_then(|id| self.filled.get(&id));
+            value.change_tensors(&|tensor| {
+                let filled = tensor.memory().and_then(|id| {
+                    // A view of another type has other numbers.
+                    let is_same = self.types.get(&id).is_none_or(|of| tensor.dtype.as_ref() == Some(of));
+                    self.filled.get(&id).filter(|_| is_same)
+                });
                 if let (Some(storage), Some(filled)) = (&mut tensor.storage, filled) {
-                    storage.contents = filled.clone();
+                    storage.contents = match storage.before {
+                        0 => filled.clone(),
+                        before => filled.behind(before),
+                    };
                 }
             });
         }

@@ -262,7 +262,7 @@ fn counted(numbers: &[i128], least: usize) -> Option<Data> {
     let positions = numbers.iter().map(|number| usize::try_from(*number).ok());
     let positions = positions.collect::<Option<Vec<usize>>>()?;
     let length = positions.iter().map(|number| number + 1).max().unwrap_or(0).max(least);
-    let mut counts = vec![0.0; (length <= super::MAX_NUMBERS).then_some(length)?];
+    let mut counts = vec![0.0; (length <= super::MAX_COMPUTED).then_some(length)?];
     positions.into_iter().for_each(|at| counts[at] += 1.0);
     Some(Data::row("i64", counts))
 }

@@ -151,7 +151,7 @@ pub(super) fn broadcast(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
         }
     }
     let count = shape.iter().try_fold(1usize, |count, size| count.checked_mul(*size))?;
-    (count <= super::MAX_NUMBERS).then_some(shape)
+    (count <= super::MAX_COMPUTED).then_some(shape)
 }
 
 /// What a function makes of each two numbers.
@@ -174,7 +174,10 @@ pub(super) fn zipped(
 /// What `left op right` holds, where one of them is a tensor.
 pub(crate) fn binary(op: BinaryOp, left: &Value, right: &Value) -> Option<Data> {
     let (a, b) = of_both(left, right)?;
-    of_numbers(of_operator(op)?, &a, &b)
+    match op {
+        BinaryOp::MatMul => super::products::product(&a, &b),
+        op => of_numbers(of_operator(op)?, &a, &b),
+    }
 }
 
 /// What a comparison holds, where one side is a tensor.

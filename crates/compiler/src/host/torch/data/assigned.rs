@@ -15,9 +15,14 @@ const NOWHERE: u32 = 0;
 /// A tensor of the same shape whose elements are their own positions.
 pub(crate) fn positions_in(tensor: &Tensor) -> Option<Value> {
     let elements = views::elements(tensor.shape.as_deref()?)?;
-    let contents = Contents::Progression { start: 0, step: 1 };
+    let contents = match usize::try_from(elements) {
+        Ok(count) if (super::MAX_NUMBERS..=super::MAX_COMPUTED).contains(&count) => {
+            Contents::Listed((0..elements).collect())
+        }
+        _ => Contents::Progression { start: 0, step: 1 },
+    };
     let storage = Storage { id: Some(NOWHERE), elements, contents, ..Storage::default() };
-    let few = elements <= super::MAX_NUMBERS as i128;
+    let few = elements <= super::MAX_COMPUTED as i128;
     few.then(|| {
         Value::Tensor(Tensor {
             dtype: Some("i64".into()),
@@ -50,7 +55,7 @@ fn whole(tensor: &Tensor) -> Option<i128> {
     let storage = tensor.storage.as_deref().filter(|storage| storage.before == 0)?;
     let is_whole =
         views::span(tensor) == Some(storage.elements) && views::is_contiguous(tensor) == Some(true);
-    (is_whole && storage.elements <= super::MAX_NUMBERS as i128).then_some(storage.elements)
+    (is_whole && storage.elements <= super::MAX_COMPUTED as i128).then_some(storage.elements)
 }
 
 /// What the memory of a tensor holds that is all of it, after a method that changes it.

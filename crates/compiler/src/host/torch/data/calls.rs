@@ -1,6 +1,6 @@
 //! Which functions and methods make numbers of numbers.
 
-use super::{Made, Ties, along, arithmetic, chosen, joined};
+use super::{Made, Ties, along, arithmetic, chosen, joined, layers, products};
 use crate::builtins::TORCH;
 use crate::hir::Name;
 use crate::host::code::arguments::Args;
@@ -12,6 +12,8 @@ pub(crate) fn of_method(name: &str, tensor: &Tensor, args: &Args<'_>, ties: Ties
     along::made_of(name, tensor, args, ties)
         .or_else(|| chosen::made_of(name, tensor, args))
         .or_else(|| arithmetic::made_of(name, tensor, args).map(Made::One))
+        .or_else(|| products::made_of(name, tensor, args).map(Made::One))
+        .or_else(|| layers::made_of(name, tensor, args).map(Made::One))
 }
 
 /// What a function of PyTorch makes; `None` where that is not known.

@@ -50,7 +50,7 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Ma
             let classes = usize::try_from(classes).ok()?;
             let mut shape = data.numbers.shape().to_vec();
             shape.push(classes);
-            if shape.iter().product::<usize>() > super::MAX_NUMBERS {
+            if shape.iter().product::<usize>() > super::MAX_COMPUTED {
                 return None;
             }
             let mut numbers = ArrayD::zeros(IxDyn(&shape));
@@ -133,7 +133,7 @@ pub(super) fn picked(data: &Data, index: &[Data]) -> Option<Data> {
     };
     let numbers: Vec<f64> = places.iter().flat_map(each).collect();
     let shape = [shape, inner].concat();
-    if numbers.len() > super::MAX_NUMBERS {
+    if numbers.len() > super::MAX_COMPUTED {
         return None;
     }
     Some(data.with(ArrayD::from_shape_vec(IxDyn(&shape), numbers).ok()?))
@@ -217,7 +217,7 @@ fn repeat_each(data: &Data, axis: usize, counts: &[i128]) -> Option<Data> {
     }
     let others = (data.numbers.len() / counts.len().max(1)) as i128;
     let total = counts.iter().try_fold(0i128, |sum, count| sum.checked_add(*count))?;
-    if total.checked_mul(others)? > super::MAX_NUMBERS as i128 {
+    if total.checked_mul(others)? > super::MAX_COMPUTED as i128 {
         return None;
     }
     let rows: Vec<usize> = counts
@@ -242,7 +242,7 @@ fn tiled(data: &Data, args: &Args<'_>) -> Option<Data> {
     let sizes = [lead.as_slice(), data.numbers.shape()].concat();
     let times = [vec![1; rank - times.len()], times].concat();
     let shape: Vec<usize> = sizes.iter().zip(&times).map(|(size, times)| size * times).collect();
-    if shape.iter().product::<usize>() > super::MAX_NUMBERS {
+    if shape.iter().product::<usize>() > super::MAX_COMPUTED {
         return None;
     }
     let whole = data.numbers.broadcast(IxDyn(&sizes))?;

@@ -4,17 +4,30 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::MAX_NUMBERS;
+use super::{MAX_COMPUTED, MAX_NUMBERS, rounded};
 use crate::host::value::Value;
 use crate::host::value::contents::{Contents, repeats};
 
 /// A generator, which draws the same in each run.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Draws {
     drawn: u64,
+    /// How many numbers of one tensor it draws.
+    most: usize,
+}
+
+impl Default for Draws {
+    fn default() -> Draws {
+        Draws { drawn: 0, most: MAX_NUMBERS }
+    }
 }
 
 impl Draws {
+    /// One that draws all the numbers with which a run computes.
+    pub(crate) fn of_computing() -> Draws {
+        Draws { most: MAX_COMPUTED, ..Draws::default() }
+    }
+
     /// The next 64 random bits: the generator SplitMix64.
     fn bits(&mut self) -> u64 {
         self.drawn = self.drawn.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -46,13 +59,17 @@ impl Draws {
             && let Ok(count) = usize::try_from(storage.elements)
         {
             let numbers = match (&storage.contents, storage.drawn) {
-                (Contents::Unknown, Some(drawn)) if count <= MAX_NUMBERS => {
+                (Contents::Unknown, Some(drawn)) if count <= self.most => {
                     let (lo, hi) = drawn.bounds();
                     Some(self.floats(count, |draws| lo + (hi - lo) * draws.fraction()))
                 }
                 (contents, _) => self.of_contents(contents, count),
             };
             if let Some(numbers) = numbers {
+                let numbers = match &tensor.dtype {
+                    Some(dtype) => of_type(dtype, numbers),
+                    None => numbers,
+                };
                 (storage.contents, storage.drawn) = (numbers, None);
             }
         }
@@ -62,7 +79,7 @@ impl Draws {
     /// Random numbers of memory of so many elements, if they are not too many.
     fn of_contents(&mut self, contents: &Contents, count: usize) -> Option<Contents> {
         match contents {
-            _ if count > MAX_NUMBERS => None,
+            _ if count > self.most => None,
             Contents::Signed => Some(self.floats(count, Draws::normal)),
             Contents::Random { lo, hi } if repeats(count as i128, hi - lo + 1) => {
                 Some(Contents::Listed((0..count).map(|_| self.integer(*lo, *hi)).collect()))
@@ -108,4 +125,11 @@ pub(crate) fn drawn(contents: &Contents, count: usize) -> Option<Contents> {
         | Contents::Partly(_)
         | Contents::Except { .. } => None,
     }
+}
+
+/// Floats as a type has them.
+fn of_type(dtype: &str, numbers: Contents) -> Contents {
+    let Contents::Floats(floats) = &numbers else { return numbers };
+    let floats = floats.iter().map(|bits| rounded(dtype, f64::from_bits(*bits)).map(f64::to_bits));
+    floats.collect::<Option<_>>().map_or(numbers.clone(), Contents::Floats)
 }

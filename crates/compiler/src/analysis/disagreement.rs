@@ -1,0 +1,55 @@
+//! Programs that say themselves what is right: a run of the host code computes all numbers, with random ones
+//! as one run may draw them and each launch executed on the CPU, and what it compares must agree.
+
+use std::cell::Cell;
+
+use super::executed::{Execute, left_by};
+use super::failing::finding;
+use crate::diagnostic::Diagnostic;
+use crate::eval::Rules;
+use crate::host::{Launcher, LeftMemory, ObservedLaunch};
+use crate::project::Sources;
+use crate::source::FileId;
+use crate::specialization::{Discovery, executed_launch};
+
+/// Elements that the operations of all launches of a run may go through.
+const MAX_WORK: u64 = 1 << 28;
+
+/// The same of one launch.
+const MAX_WORK_OF_ONE: u64 = 1 << 26;
+
+/// Findings about what host code of `file` compares after launches, and is not what it must be.
+pub fn check_results(
+    sources: &dyn Sources,
+    rules: Rules,
+    discovery: &Discovery<'_>,
+    file: FileId,
+    executor: &dyn Execute,
+) -> Vec<Diagnostic> {
+    let begin = || Launches { sources, rules, executor, rest: Cell::new(MAX_WORK) };
+    let failures = discovery.disagreements(file, &|run| run(&begin())).into_iter();
+    failures.filter_map(|failure| finding(sources, file, &failure)).collect()
+}
+
+/// Executes launches, as long as the work suffices that they may take together.
+struct Launches<'a> {
+    sources: &'a dyn Sources,
+    rules: Rules,
+    executor: &'a dyn Execute,
+    rest: Cell<u64>,
+}
+
+impl Launcher for Launches<'_> {
+    fn left(&self, launch: &ObservedLaunch) -> Vec<LeftMemory> {
+        self.sources.checkpoint();
+        let work = self.rest.get().min(MAX_WORK_OF_ONE);
+        let left = executed_launch(self.sources, launch).and_then(|launch| {
+            let (kernel, spec) = (launch.kernel, &launch.spec);
+            let func = self.rules.lowering(self.sources, kernel).of_other(kernel, spec)?;
+            left_by(&func, &launch.launch, self.executor, work)
+        });
+        let (left, done) = left.unwrap_or_default();
+        self.rest.set(self.rest.get().saturating_sub(done));
+        left
+    }
+}

@@ -1,0 +1,248 @@
+//! What a run that computes all numbers says of what launches leave: comparisons that fail by far, whatever
+//! rounding and the order of sums do, which are another way on a GPU.
+
+use cranelift_entity::PrimaryMap;
+
+use crate::hir::{Arg, CompareOp, Expr, ExprId, Name, Stmt, UnaryOp};
+use crate::host::code::arguments::Args;
+use crate::host::code::operators::truth;
+use crate::host::torch::data::{self, Data, Difference, Tolerance};
+use crate::host::torch::misuse::Misuse;
+use crate::host::value::dtype::is_integer;
+use crate::host::value::number::{Number, as_number};
+use crate::host::value::{Tensor, Value};
+use crate::host::{Frame, Host};
+
+/// Functions that raise an exception where tensors differ.
+const ASSERTING: &[[&str; 3]] = &[
+    ["numpy", "testing", "assert_allclose"],
+    ["numpy", "testing", "assert_array_equal"],
+    ["numpy", "testing", "assert_equal"],
+    ["torch", "testing", "assert_allclose"],
+    ["torch", "testing", "assert_close"],
+    ["triton", "testing", "assert_close"],
+];
+
+/// An error is not below a bound by far where it is so many times the bound, and this much.
+const TIMES: f64 = 4.0;
+const LEAST_ERROR: f64 = 0.05;
+
+/// A likeness is not above a bound by far where it is below it by this part of it.
+const PART: f64 = 0.25;
+
+/// Assignments that lead from a name to what was compared.
+const MAX_STEPS: u32 = 3;
+
+impl Host<'_> {
+    /// Whether numbers are computed that say something of a launch.
+    pub(crate) fn judges(&self) -> bool {
+        self.launcher.is_some() && self.executed
+    }
+
+    /// Notes a comparison of floats that may come out another way where they are rounded otherwise.
+    pub(crate) fn note_close_call(&mut self, left: &Value, right: &Value) {
+        let is_float = |value: &Value| match value {
+            Value::Float(_) => true,
+            Value::Tensor(tensor) => !tensor.dtype.as_deref().is_some_and(is_integer),
+            _ => false,
+        };
+        if is_float(left) || is_float(right) {
+            self.close_calls += 1;
+        }
+    }
+
+    /// What a function or method that compares tensors gives, where a run computes what they hold.
+    pub(crate) fn agreement(&mut self, path: &[Name], args: &Args<'_>) -> Option<Value> {
+        if !self.judges() {
+            return None;
+        }
+        let path: Vec<&str> = path.iter().map(|part| &**part).collect();
+        if let [package, module, function] = path[..]
+            && ASSERTING.contains(&[package, module, function])
+        {
+            let difference = self.difference_of(function, args)?;
+            return Some(Value::Raises(Misuse::Differs(Box::new(difference))));
+        }
+        match path[..] {
+            ["torch" | "numpy", name @ ("allclose" | "equal" | "array_equal")] => {
+                self.agrees(name, args)
+            }
+            _ => None,
+        }
+    }
+
+    /// The same of a method of a tensor.
+    pub(crate) fn agreement_of(
+        &mut self,
+        tensor: &Value,
+        name: &str,
+        args: &Args<'_>,
+    ) -> Option<Value> {
+        if !self.judges() || !matches!(name, "allclose" | "equal") {
+            return None;
+        }
+        let given: Vec<_> =
+            [(None, tensor.clone())].into_iter().chain(args.0.iter().cloned()).collect();
+        self.agrees(name, &Args(&given))
+    }
+
+    /// Whether tensors are equal, or near each other.
+    fn agrees(&mut self, name: &str, args: &Args<'_>) -> Option<Value> {
+        let [left, right] = sides(args)?.map(of_side);
+        let (left, right) = (left?, right?);
+        let difference = data::difference(&left, &right, tolerance(name, args));
+        let agree = difference.is_none();
+        self.differing = difference.or(self.differing.take());
+        Some(Value::Bool(Some(agree)))
+    }
+
+    fn difference_of(&mut self, function: &str, args: &Args<'_>) -> Option<Difference> {
+        let pair = sides(args)?;
+        let several = pair.map(|side| match side {
+            Value::Tuple(items) | Value::List(items) => Some(items.clone()),
+            _ => None,
+        });
+        let [left, right] = match several {
+            [Some(left), Some(right)] if left.len() == right.len() => [left, right],
+            [None, None] => pair.map(|side| vec![side.clone()]),
+            _ => return None,
+        };
+        left.iter().zip(&right).find_map(|(left, right)| {
+            let (left, right) = (of_side(left)?, of_side(right)?);
+            data::difference(&left, &right, tolerance(function, args))
+        })
+    }
+
+    /// Whether a condition is true or false by far.
+    pub(crate) fn by_far(&mut self, frame: &mut Frame, test: ExprId, steps: u32) -> Option<bool> {
+        let code = frame.code.clone();
+        let body = code.body();
+        match &body.exprs[test] {
+            Expr::Bool { and, values } => {
+                let parts = values.iter().map(|part| self.by_far(frame, *part, steps));
+                let parts: Vec<Option<bool>> = parts.collect();
+                match parts.contains(&Some(!*and)) {
+                    true => Some(!*and),
+                    false => parts.iter().all(|part| *part == Some(*and)).then_some(*and),
+                }
+            }
+            Expr::Unary { op: UnaryOp::Not, operand } => {
+                self.by_far(frame, *operand, steps).map(|holds| !holds)
+            }
+            Expr::Compare { first, rest } => match &rest[..] {
+                [(op, right)] => self.compares_by_far(frame, *op, *first, *right),
+                _ => None,
+            },
+            Expr::Call { callee, args } => {
+                if let Some(compare) = compared_throughout(&body.exprs, *callee, args) {
+                    let Expr::Compare { first, rest } = &body.exprs[compare] else { return None };
+                    let [(CompareOp::Eq, right)] = &rest[..] else { return None };
+                    let sides = [*first, *right].map(|side| (None, self.expr(frame, side)));
+                    return self.agrees("equal", &Args(&sides)).and_then(|all| truth(&all));
+                }
+                let before = self.close_calls;
+                let value = self.expr(frame, test);
+                truth(&value).filter(|_| self.close_calls == before)
+            }
+            Expr::Name(name) if steps < MAX_STEPS => {
+                let mut assigned = body.stmts.values().filter_map(|stmt| match stmt {
+                    Stmt::Assign { targets, value } => match targets[..] {
+                        [target] => (body.exprs[target].as_name() == Some(name)).then_some(*value),
+                        _ => None,
+                    },
+                    _ => None,
+                });
+                let value = assigned.next().filter(|_| assigned.next().is_none())?;
+                self.by_far(frame, value, steps + 1)
+            }
+            _ => None,
+        }
+    }
+
+    fn compares_by_far(
+        &mut self,
+        frame: &mut Frame,
+        op: CompareOp,
+        left: ExprId,
+        right: ExprId,
+    ) -> Option<bool> {
+        let [left, right] = [left, right].map(|side| self.expr(frame, side));
+        let (left, right) = (number(&left)?, number(&right)?);
+        let exceeds = |error: f64, bound: f64| {
+            error.is_nan() || error > TIMES * bound.abs() && error > LEAST_ERROR
+        };
+        let falls_short = |value: f64, bound: f64| {
+            value.is_nan() || bound > 0.0 && value < bound * (1.0 - PART)
+        };
+        match op {
+            CompareOp::Lt | CompareOp::Le if exceeds(left, right) => Some(false),
+            CompareOp::Lt | CompareOp::Le if falls_short(left, right) => Some(true),
+            CompareOp::Gt | CompareOp::Ge if exceeds(left, right) => Some(true),
+            CompareOp::Gt | CompareOp::Ge if falls_short(left, right) => Some(false),
+            _ => None,
+        }
+    }
+}
+
+/// The comparison of which a call asks whether it holds throughout: `(a == b).all()`, `torch.all(a == b)`.
+fn compared_throughout(
+    exprs: &PrimaryMap<ExprId, Expr>,
+    callee: ExprId,
+    args: &[Arg],
+) -> Option<ExprId> {
+    let Expr::Attribute { value, attr } = &exprs[callee] else { return None };
+    if **attr != *"all" {
+        return None;
+    }
+    let is_compare = |id: &ExprId| matches!(exprs[*id], Expr::Compare { .. });
+    match args {
+        [] => Some(*value).filter(is_compare),
+        [one] => Some(one.value).filter(is_compare),
+        _ => None,
+    }
+}
+
+/// What is compared.
+fn sides<'a>(args: &Args<'a>) -> Option<[&'a Value; 2]> {
+    const NAMES: [&[&str]; 2] = [&["input", "actual", "a", "x"], &["other", "expected", "desired", "b", "y"]];
+    let side = |at: usize| {
+        let named = || NAMES[at].iter().find_map(|name| args.keyword(name));
+        args.positional().get(at).copied().or_else(named)
+    };
+    Some([side(0)?, side(1)?])
+}
+
+fn of_side(value: &Value) -> Option<Data> {
+    match value {
+        Value::Array(tensor) => data::of_value(&Value::Tensor(Tensor::clone(tensor))),
+        value => data::of_value(value),
+    }
+}
+
+/// What a function allows.
+fn tolerance(function: &str, args: &Args<'_>) -> Tolerance {
+    if matches!(function, "equal" | "array_equal" | "assert_array_equal" | "assert_equal") {
+        return Tolerance::NONE;
+    }
+    // `allclose(a, b, rtol, atol)`; NumPy's asserting functions have the same order.
+    let told = |at: usize, name: &str| {
+        let given = args.keyword(name).or_else(|| args.positional().get(at).copied());
+        given.and_then(number)
+    };
+    // What `torch.testing.assert_close` allows by default, for half precision.
+    let (absolute, relative) = match function {
+        "allclose" => (1e-8, 1e-5),
+        _ => (1e-5, 1.6e-2),
+    };
+    Tolerance {
+        absolute: told(3, "atol").unwrap_or(absolute),
+        relative: told(2, "rtol").unwrap_or(relative),
+    }
+}
+
+fn number(value: &Value) -> Option<f64> {
+    match as_number(value)? {
+        Number::Int(number) => number.map(|number| number as f64),
+        Number::Float(number) => number,
+    }
+}

@@ -1,0 +1,237 @@
+//! Numbers that layers of neural networks make of numbers.
+
+use ndarray::{ArrayD, ArrayViewMut1, Axis};
+
+use super::along::axis_of;
+use super::products::product;
+use super::{Data, of, of_value};
+use crate::hir::Name;
+use crate::host::code::arguments::Args;
+use crate::host::code::operators::truth;
+use crate::host::value::number::{Number, as_number};
+use crate::host::value::{Tensor, Value};
+
+/// What a layer makes of `tensor`; `None` for other functions.
+pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
+    let axis = || {
+        let dim = args.get(0, "dim").filter(|dim| **dim != Value::None);
+        axis_of(tensor, Some(dim?), None)
+    };
+    match name {
+        "softmax" => along(of(tensor)?, axis()?, |row| softmax(row, false)),
+        "log_softmax" => along(of(tensor)?, axis()?, |row| softmax(row, true)),
+        "normalize" if args.0.is_empty() => along(of(tensor)?, axis_of(tensor, None, Some(1))?, |row| {
+            let norm = row.iter().map(|number| number * number).sum::<f64>().sqrt();
+            (*row).mapv_inplace(|number| number / norm.max(1e-12));
+        }),
+        "silu" => each(tensor, |x| x / (1.0 + (-x).exp())),
+        "softplus" if args.0.is_empty() => each(tensor, |x| if x > 20.0 { x } else { x.exp().ln_1p() }),
+        "gelu" => match args.get(0, "approximate") {
+            None => each(tensor, |x| 0.5 * x * (1.0 + libm::erf(x * std::f64::consts::FRAC_1_SQRT_2))),
+            Some(Value::Str(kind)) if &**kind == "none" => {
+                each(tensor, |x| 0.5 * x * (1.0 + libm::erf(x * std::f64::consts::FRAC_1_SQRT_2)))
+            }
+            Some(Value::Str(kind)) if &**kind == "tanh" => each(tensor, |x| {
+                let inner = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x * x * x);
+                0.5 * x * (1.0 + inner.tanh())
+            }),
+            Some(_) => None,
+        },
+        "leaky_relu" => {
+            let slope = args.get(0, "negative_slope").map_or(Some(0.01), float)?;
+            each(tensor, |x| if x >= 0.0 { x } else { slope * x })
+        }
+        "erf" => each(tensor, libm::erf),
+        "logsumexp" => reduced(tensor, args, |row| {
+            let most = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            match most.is_finite() {
+                true => most + row.iter().map(|number| (number - most).exp()).sum::<f64>().ln(),
+                false => most,
+            }
+        }),
+        "var" | "std" => {
+            let unbiased = match (args.keyword("unbiased"), args.keyword("correction")) {
+                (None, None) => true,
+                (Some(flag), None) => truth(flag)?,
+                (None, Some(Value::Int(Some(correction @ 0..=1)))) => *correction == 1,
+                _ => return None,
+            };
+            if args.positional().len() > 1 {
+                return None;
+            }
+            let is_root = name == "std";
+            reduced(tensor, args, move |row| {
+                let mean = row.iter().sum::<f64>() / row.len() as f64;
+                let squares = row.iter().map(|number| (number - mean) * (number - mean)).sum::<f64>();
+                let variance = squares / (row.len() as f64 - f64::from(u8::from(unbiased)));
+                if is_root { variance.sqrt() } else { variance }
+            })
+        }
+        "norm" => {
+            match args.keyword("p").or_else(|| args.positional().first().copied()) {
+                None | Some(Value::Int(Some(2))) => {}
+                Some(Value::Float(Some(p))) if *p == 2.0 => {}
+                _ => return None,
+            }
+            let is_behind =
+                |(name, _): &&(Option<Name>, Value)| name.as_deref().is_some_and(|name| name != "p");
+            let behind: Vec<_> = args.0.iter().filter(is_behind).cloned().collect();
+            if args.positional().len() > 1 {
+                return None;
+            }
+            reduced(tensor, &Args(&behind), |row| {
+                row.iter().map(|number| number * number).sum::<f64>().sqrt()
+            })
+        }
+        "layer_norm" | "rms_norm" => normalized(name == "layer_norm", tensor, args),
+        "scaled_dot_product_attention" => attention(tensor, args),
+        "tril" | "triu" => {
+            let diagonal = args.get(0, "diagonal").map_or(Some(0), super::known)?;
+            let mut data = of(tensor)?;
+            let last = data.numbers.ndim().checked_sub(2)?;
+            let is_lower = name == "tril";
+            for (index, number) in data.numbers.indexed_iter_mut() {
+                let above = index[last + 1] as i128 - index[last] as i128;
+                if (is_lower && above > diagonal) || (!is_lower && above < diagonal) {
+                    *number = 0.0;
+                }
+            }
+            Some(data)
+        }
+        _ => None,
+    }
+}
+
+fn each(tensor: &Tensor, of_one: impl Fn(f64) -> f64) -> Option<Data> {
+    let data = of(tensor)?;
+    Some(data.with(data.numbers.mapv(of_one)))
+}
+
+fn along(mut data: Data, axis: usize, change: impl Fn(&mut ArrayViewMut1<'_, f64>)) -> Option<Data> {
+    data.numbers.lanes_mut(Axis(axis)).into_iter().for_each(|mut row| change(&mut row));
+    Some(data)
+}
+
+fn softmax(row: &mut ArrayViewMut1<'_, f64>, is_log: bool) {
+    let most = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let sum: f64 = row.iter().map(|number| (number - most).exp()).sum();
+    match is_log {
+        true => row.mapv_inplace(|number| number - most - sum.ln()),
+        false => row.mapv_inplace(|number| (number - most).exp() / sum),
+    }
+}
+
+/// What `of_row` makes of the numbers along the axes that `dim` names, or of all.
+fn reduced(tensor: &Tensor, args: &Args<'_>, of_row: impl Fn(&[f64]) -> f64) -> Option<Data> {
+    let data = of(tensor)?;
+    let dim = args.get(0, "dim").filter(|dim| **dim != Value::None);
+    let keeps = args.get(1, "keepdim").map_or(Some(false), truth)?;
+    let mut axes = match dim {
+        None => (0..data.numbers.ndim()).collect(),
+        Some(dim) => {
+            let dims = dim.elements().unwrap_or_else(|| vec![dim.clone()]);
+            let axes = dims.iter().map(|axis| axis_of(tensor, Some(axis), None));
+            axes.collect::<Option<Vec<usize>>>()?
+        }
+    };
+    axes.sort_unstable();
+    // The axes that are reduced come last, as one.
+    let kept: Vec<usize> = (0..data.numbers.ndim()).filter(|axis| !axes.contains(axis)).collect();
+    let order: Vec<usize> = kept.iter().chain(&axes).copied().collect();
+    let sizes: Vec<usize> = kept.iter().map(|axis| data.numbers.shape()[*axis]).collect();
+    let length: usize = axes.iter().map(|axis| data.numbers.shape()[*axis]).product();
+    let ordered = data.numbers.view().permuted_axes(order);
+    let flat: Vec<f64> = ordered.iter().copied().collect();
+    if length == 0 {
+        return None;
+    }
+    let numbers: Vec<f64> = flat.chunks_exact(length).map(of_row).collect();
+    let mut made = ArrayD::from_shape_vec(sizes, numbers).ok()?;
+    if keeps {
+        axes.iter().for_each(|axis| made.insert_axis_inplace(Axis(*axis)));
+    }
+    Some(data.with(made))
+}
+
+/// Layer or RMS normalization over the last axes.
+fn normalized(centers: bool, tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
+    let dims = args.get(0, "normalized_shape")?;
+    let count = dims.elements().map_or(1, |dims| dims.len());
+    let data = of(tensor)?;
+    let kept = data.numbers.ndim().checked_sub(count)?;
+    let length: usize = data.numbers.shape()[kept..].iter().product();
+    let eps_at = if centers { 3 } else { 2 };
+    let eps = match args.get(eps_at, "eps") {
+        None if centers => 1e-5,
+        // Of the type that it is computed in.
+        None | Some(Value::None) => f64::from(f32::EPSILON),
+        Some(eps) => float(eps)?,
+    };
+    let mut numbers: Vec<f64> = data.numbers.iter().copied().collect();
+    for row in numbers.chunks_exact_mut(length.max(1)) {
+        let mean = if centers { row.iter().sum::<f64>() / length as f64 } else { 0.0 };
+        row.iter_mut().for_each(|number| *number -= mean);
+        let variance = row.iter().map(|number| number * number).sum::<f64>() / length as f64;
+        let scale = (variance + eps).sqrt().recip();
+        row.iter_mut().for_each(|number| *number *= scale);
+    }
+    let mut made = data.with(ArrayD::from_shape_vec(data.numbers.raw_dim(), numbers).ok()?);
+    let given = |at: usize, name: &str| args.get(at, name).filter(|given| **given != Value::None);
+    if let Some(weight) = given(1, "weight") {
+        made.numbers = super::arithmetic::zipped(&made.numbers, &of_value(weight)?.numbers, |a, b| {
+            Some(a * b)
+        })?;
+    }
+    if let Some(bias) = given(2, "bias").filter(|_| centers) {
+        made.numbers =
+            super::arithmetic::zipped(&made.numbers, &of_value(bias)?.numbers, |a, b| Some(a + b))?;
+    }
+    Some(made)
+}
+
+/// `F.scaled_dot_product_attention` of as many heads for keys as for queries.
+fn attention(query: &Tensor, args: &Args<'_>) -> Option<Data> {
+    let (query, key) = (of(query)?, of_value(args.get(0, "key")?)?);
+    let value = of_value(args.get(1, "value")?)?;
+    let is_told = |at: usize, name: &str| args.get(at, name).filter(|told| **told != Value::None);
+    if is_told(3, "dropout_p").is_some_and(|p| float(p) != Some(0.0))
+        || args.keyword("enable_gqa").is_some_and(|told| truth(told) != Some(false))
+    {
+        return None;
+    }
+    let rank = key.numbers.ndim();
+    let width = *query.numbers.shape().last()? as f64;
+    let scale = match args.keyword("scale") {
+        None | Some(Value::None) => width.sqrt().recip(),
+        Some(scale) => float(scale)?,
+    };
+    let mut turned = key.numbers.clone();
+    turned.swap_axes(rank.checked_sub(2)?, rank - 1);
+    let mut scores = product(&query, &key.with(turned))?;
+    scores.numbers.mapv_inplace(|score| score * scale);
+    let last = scores.numbers.ndim() - 1;
+    if args.get(4, "is_causal").map_or(Some(false), truth)? {
+        for (index, score) in scores.numbers.indexed_iter_mut() {
+            if index[last] > index[last - 1] {
+                *score = f64::NEG_INFINITY;
+            }
+        }
+    }
+    if let Some(mask) = is_told(2, "attn_mask") {
+        let mask = of_value(mask)?;
+        let masked = |score: f64, mask: f64| Some(if mask != 0.0 { score } else { f64::NEG_INFINITY });
+        let added = |score: f64, mask: f64| Some(score + mask);
+        scores.numbers = match &*mask.dtype {
+            "i1" => super::arithmetic::zipped(&scores.numbers, &mask.numbers, masked)?,
+            _ => super::arithmetic::zipped(&scores.numbers, &mask.numbers, added)?,
+        };
+    }
+    product(&along(scores, last, |row| softmax(row, false))?, &value)
+}
+
+fn float(value: &Value) -> Option<f64> {
+    match as_number(value)? {
+        Number::Int(number) => number.map(|number| number as f64),
+        Number::Float(number) => number,
+    }
+}

@@ -1,0 +1,82 @@
+//! Products of matrices.
+
+use ndarray::{Array2, ArrayD, Axis, Ix2, IxDyn};
+
+use super::arithmetic::broadcast;
+use super::{Data, of, of_value};
+use crate::host::code::arguments::Args;
+use crate::host::value::Tensor;
+
+/// Multiplications of one product; beyond, its numbers are not worked out.
+const MAX_STEPS: usize = 1 << 28;
+
+/// What a function makes of products of `tensor` and its arguments; `None` for other functions.
+pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
+    let other = |at: usize, name: &str| of_value(args.get(at, name)?);
+    match name {
+        "matmul" | "__matmul__" => product(&of(tensor)?, &other(0, "other")?),
+        "mm" | "bmm" => product(&of(tensor)?, &other(0, "mat2")?),
+        "mv" | "dot" | "inner" | "vdot" => {
+            let (a, b) = (of(tensor)?, args.positional().first().and_then(|other| of_value(other))?);
+            (b.numbers.ndim() == 1).then(|| product(&a, &b))?
+        }
+        "outer" | "ger" => {
+            let (a, b) = (of(tensor)?, args.positional().first().and_then(|other| of_value(other))?);
+            let column = a.with(a.numbers.clone().insert_axis(Axis(1)));
+            let row = b.with(b.numbers.clone().insert_axis(Axis(0)));
+            (a.numbers.ndim() == 1 && b.numbers.ndim() == 1).then(|| product(&column, &row))?
+        }
+        "linear" => {
+            let weight = other(0, "weight")?;
+            let made = product(&of(tensor)?, &weight.with(weight.numbers.t().to_owned()))?;
+            match args.get(1, "bias").filter(|bias| !matches!(bias, crate::host::value::Value::None)) {
+                None => Some(made),
+                Some(bias) => sum(&made, &of_value(bias)?),
+            }
+        }
+        "addmm" if args.keyword("beta").is_none() && args.keyword("alpha").is_none() => {
+            let made = product(&other(0, "mat1")?, &other(1, "mat2")?)?;
+            sum(&made, &of(tensor)?)
+        }
+        _ => None,
+    }
+}
+
+fn sum(a: &Data, b: &Data) -> Option<Data> {
+    let numbers = super::arithmetic::zipped(&a.numbers, &b.numbers, |a, b| Some(a + b))?;
+    Some(a.with(numbers))
+}
+
+/// `a @ b`, with the axes before the last two broadcast.
+pub(super) fn product(a: &Data, b: &Data) -> Option<Data> {
+    let (left, right) = (&a.numbers, &b.numbers);
+    let (is_row, is_column) = (left.ndim() == 1, right.ndim() == 1);
+    let left = if is_row { left.clone().insert_axis(Axis(0)) } else { left.clone() };
+    let right = if is_column { right.clone().insert_axis(Axis(1)) } else { right.clone() };
+    let (Some(batch), Some(of_right)) = (left.ndim().checked_sub(2), right.ndim().checked_sub(2))
+    else {
+        return None;
+    };
+    let [rows, inner] = [left.shape()[batch], left.shape()[batch + 1]];
+    let [other, columns] = [right.shape()[of_right], right.shape()[of_right + 1]];
+    let batches = broadcast(&left.shape()[..batch], &right.shape()[..of_right])?;
+    let count: usize = batches.iter().product();
+    let steps = [rows, inner, columns].iter().try_fold(count, |all, size| all.checked_mul(*size))?;
+    if inner != other || steps > MAX_STEPS {
+        return None;
+    }
+    let stacked = |numbers: &ArrayD<f64>, sizes: [usize; 2]| -> Option<Vec<Array2<f64>>> {
+        let shape: Vec<usize> = batches.iter().copied().chain(sizes).collect();
+        let all = numbers.broadcast(IxDyn(&shape))?.to_owned();
+        let all = all.into_shape_with_order((count, sizes[0], sizes[1])).ok()?;
+        Some(all.outer_iter().map(|one| one.to_owned()).collect())
+    };
+    let (lefts, rights) = (stacked(&left, [rows, inner])?, stacked(&right, [inner, columns])?);
+    let mut numbers = Vec::with_capacity(count * rows * columns);
+    for (left, right) in lefts.iter().zip(&rights) {
+        numbers.extend(left.dot(right).into_dimensionality::<Ix2>().ok()?.iter());
+    }
+    let kept = [(!is_row).then_some(rows), (!is_column).then_some(columns)];
+    let shape: Vec<usize> = batches.into_iter().chain(kept.into_iter().flatten()).collect();
+    Some(a.with(ArrayD::from_shape_vec(IxDyn(&shape), numbers).ok()?))
+}
