@@ -1,19 +1,24 @@
 //! Programs that say themselves what is right: a run of the host code computes all numbers, with random ones
 //! as one run may draw them and each launch executed on the CPU, and what it compares must agree.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 
 use super::executed::{Execute, left_by};
 use super::failing::finding;
 use crate::diagnostic::Diagnostic;
 use crate::eval::Rules;
 use crate::host::{Launcher, LeftMemory, ObservedLaunch};
-use crate::project::Sources;
+use crate::ir::Function;
+use crate::project::{ItemRef, Sources};
 use crate::source::FileId;
-use crate::specialization::{Discovery, executed_launch};
+use crate::specialization::{Discovery, PastLaunch, Specialization, executed_launch};
+
+/// Launches that a run executes.
+const MAX_LAUNCHES: u32 = 100;
 
 /// Elements that the operations of all launches of a run may go through.
-const MAX_WORK: u64 = 1 << 28;
+const MAX_WORK: u64 = 1 << 27;
 
 /// The same of one launch.
 const MAX_WORK_OF_ONE: u64 = 1 << 26;
@@ -26,7 +31,7 @@ pub fn check_results(
     file: FileId,
     executor: &dyn Execute,
 ) -> Vec<Diagnostic> {
-    let begin = || Launches { sources, rules, executor, rest: Cell::new(MAX_WORK) };
+    let begin = || Launches { sources, rules, executor, rest: Cell::new(MAX_WORK), most: Cell::new(MAX_LAUNCHES), lowered: RefCell::default() };
     let failures = discovery.disagreements(file, &|run| run(&begin())).into_iter();
     failures.filter_map(|failure| finding(sources, file, &failure)).collect()
 }
@@ -37,15 +42,36 @@ struct Launches<'a> {
     rules: Rules,
     executor: &'a dyn Execute,
     rest: Cell<u64>,
+    /// How many more are executed.
+    most: Cell<u32>,
+    /// What kernels are lowered to, by what they are compiled for.
+    lowered: RefCell<Vec<(ItemRef, Specialization, Option<Rc<Function>>)>>,
+}
+
+impl Launches<'_> {
+    fn function(&self, launch: &PastLaunch) -> Option<Rc<Function>> {
+        let (kernel, spec) = (launch.kernel, &launch.spec);
+        let mut lowered = self.lowered.borrow_mut();
+        let is_known = |(of, under, _): &&(ItemRef, Specialization, _)| *of == kernel && under == spec;
+        if let Some((.., function)) = lowered.iter().find(is_known) {
+            return function.clone();
+        }
+        let function = self.rules.lowering(self.sources, kernel).of_other(kernel, spec).map(Rc::new);
+        lowered.push((kernel, spec.clone(), function.clone()));
+        function
+    }
 }
 
 impl Launcher for Launches<'_> {
     fn left(&self, launch: &ObservedLaunch) -> Vec<LeftMemory> {
         self.sources.checkpoint();
+        self.most.set(self.most.get().saturating_sub(1));
+        if self.most.get() == 0 {
+            return Vec::new();
+        }
         let work = self.rest.get().min(MAX_WORK_OF_ONE);
         let left = executed_launch(self.sources, launch).and_then(|launch| {
-            let (kernel, spec) = (launch.kernel, &launch.spec);
-            let func = self.rules.lowering(self.sources, kernel).of_other(kernel, spec)?;
+            let func = self.function(&launch)?;
             left_by(&func, &launch.launch, self.executor, work)
         });
         let (left, done) = left.unwrap_or_default();

@@ -322,6 +322,7 @@ impl Host<'_> {
                         None => external_call(&path, &args, self.sources.capability()),
                     },
                 };
+                self.initialize(&path, &args);
                 let result = self.exactly_called(&path, &args, result);
                 let result = data::noted(result, data::by_torch(&path, &args, self.ties()));
                 let result = match path.last() {
@@ -331,7 +332,9 @@ impl Host<'_> {
                 if is_parameter(&path) {
                     // Who makes one fills it by other means: a state that is loaded, an initialization.
                     let mut result = result;
-                    result.note_writes(&|_| true);
+                    if self.launcher.is_none() {
+                        result.note_writes(&|_| true);
+                    }
                     let made = self.parameter_of(result);
                     let is_wanted = match args.keyword("requires_grad") {
                         None => path.last().is_some_and(|name| &**name == "Parameter"),
@@ -585,10 +588,13 @@ impl Host<'_> {
                 self.exact_method(receiver, name, args)
             }
             _ => {
-                if name.ends_with('_') {
+                if name.ends_with('_') && !KEEPING_NUMBERS.contains(&name) {
                     let changed = match receiver {
                         Value::Tensor(tensor) => {
-                            tensor.allocation().zip(data::changed_in_place(name, tensor, args))
+                            let drawn = self.drawn_in_place(name, tensor, args);
+                            let changed =
+                                drawn.or_else(|| data::changed_in_place(name, tensor, args));
+                            tensor.allocation().zip(changed)
                         }
                         _ => None,
                     };
@@ -677,6 +683,9 @@ impl Host<'_> {
         }
     }
 }
+
+/// Methods that change a tensor and no number in it.
+const KEEPING_NUMBERS: &[&str] = &["detach_", "requires_grad_", "share_memory_"];
 
 /// True for the classes of a module's parameters and buffers.
 fn is_parameter(path: &[Name]) -> bool {

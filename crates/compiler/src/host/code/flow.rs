@@ -196,6 +196,7 @@ impl Host<'_> {
                 return match self.holds(&value) {
                     _ if self.doubt.raised => Flow::Next,
                     Some(holds) => {
+                        self.note_reported(frame, *test, [body, orelse]);
                         let taken = if holds { body } else { orelse };
                         let flow = self.block(frame, taken);
                         if matches!(flow, Flow::Return(None)) {

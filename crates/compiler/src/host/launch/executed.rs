@@ -1,12 +1,15 @@
 //! Launches of a run that computes all numbers: they are executed where they happen, and memory holds then
 //! what they leave.
 
+use crate::hir::Name;
 use crate::host::Host;
+use crate::host::code::arguments::Args;
 use crate::host::launch::ObservedLaunch;
-use crate::host::torch::data::{MAX_COMPUTED, contents};
+use crate::host::torch::data::{Draws, MAX_COMPUTED, contents, of_type, whole};
 use crate::host::torch::views;
 use crate::host::value::contents::Contents;
 use crate::host::value::dtype::is_float;
+use crate::host::value::number::{Number, as_number};
 use crate::host::value::{Tensor, Value};
 
 /// Executes launches.
@@ -78,6 +81,78 @@ impl Host<'_> {
         known
     }
 
+    /// What all of a tensor holds after a method that draws numbers into it, where a run draws its numbers.
+    pub(crate) fn drawn_in_place(
+        &mut self,
+        name: &str,
+        tensor: &Tensor,
+        args: &Args<'_>,
+    ) -> Option<Contents> {
+        self.launcher?;
+        let number = |at: usize, name: &str, default: f64| match args.get(at, name) {
+            None => Some(default),
+            Some(told) => match as_number(told)? {
+                Number::Int(number) => number.map(|number| number as f64),
+                Number::Float(number) => number,
+            },
+        };
+        match name {
+            "uniform_" => {
+                let (lo, hi) = (number(0, "from", 0.0)?, number(1, "to", 1.0)?);
+                self.filled_by(tensor, |draws| lo + (hi - lo) * draws.fraction())
+            }
+            "normal_" => {
+                let (mean, std) = (number(0, "mean", 0.0)?, number(1, "std", 1.0)?);
+                self.filled_by(tensor, |draws| mean + std * draws.normal())
+            }
+            "exponential_" => {
+                let rate = number(0, "lambd", 1.0)?;
+                self.filled_by(tensor, |draws| -(1.0 - draws.fraction()).ln() / rate)
+            }
+            _ => None,
+        }
+    }
+
+    /// Runs a function of `torch.nn.init`, where a run draws its numbers.
+    pub(crate) fn initialize(&mut self, path: &[Name], args: &Args<'_>) {
+        let path: Vec<&str> = path.iter().map(|part| &**part).collect();
+        let (["torch", "nn", "init", name], Some(Value::Tensor(tensor))) =
+            (&path[..], args.get(0, "tensor"))
+        else {
+            return;
+        };
+        let rest = Args(args.0.get(1..).unwrap_or_default());
+        let contents = match *name {
+            "uniform_" | "normal_" => self.drawn_in_place(name, tensor, &rest),
+            "zeros_" | "ones_" if self.launcher.is_some() => {
+                let number = f64::from(u8::from(*name == "ones_"));
+                self.filled_by(tensor, |_| number)
+            }
+            "kaiming_normal_" | "kaiming_uniform_" | "trunc_normal_" | "xavier_normal_"
+            | "xavier_uniform_"
+                if self.launcher.is_some() =>
+            {
+                // Their bounds fall with the sizes; what lies within them may be drawn.
+                let bound = 0.5 * fan(tensor).sqrt().recip();
+                self.filled_by(tensor, |draws| bound * (2.0 * draws.fraction() - 1.0))
+            }
+            _ => None,
+        };
+        if let Some((id, contents)) = tensor.allocation().zip(contents) {
+            self.note_filled(id, contents);
+        }
+    }
+
+    fn filled_by(
+        &mut self,
+        tensor: &Tensor,
+        next: impl FnMut(&mut Draws) -> f64,
+    ) -> Option<Contents> {
+        let count = whole(tensor)?;
+        let numbers = self.numbers.as_mut()?.floats(usize::try_from(count).ok()?, next);
+        Some(of_type(tensor.dtype.as_deref()?, numbers))
+    }
+
     /// Notes what an allocation holds of which a tensor is all.
     pub(crate) fn note_computed(&mut self, tensor: &Value) {
         if self.launcher.is_some()
@@ -95,4 +170,13 @@ fn locate(value: &mut Value) {
     if let Value::Tensor(Tensor { storage: Some(storage), .. }) = value {
         storage.id = storage.id.or(storage.part_of);
     }
+}
+
+/// How many numbers of an input lead to one of an output of a layer with these weights.
+fn fan(tensor: &Tensor) -> f64 {
+    let sizes = tensor.shape.iter().flatten().filter_map(|size| match size {
+        Value::Int(Some(size)) => Some(*size as f64),
+        _ => None,
+    });
+    sizes.skip(1).product::<f64>().max(1.0)
 }

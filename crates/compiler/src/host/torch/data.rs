@@ -23,18 +23,19 @@ mod calls;
 mod chosen;
 mod draws;
 mod difference;
+mod einsum;
 mod joined;
 mod layers;
+mod losses;
 mod products;
 
 pub(crate) use arithmetic::{binary, compared, unary};
-pub(crate) use assigned::{changed_in_place, positions_in, stored};
+pub(crate) use assigned::{changed_in_place, positions_in, stored, whole};
 pub(crate) use calls::{by_torch, of_method};
 pub(crate) use chosen::indexed;
 pub use difference::Difference;
 pub(crate) use difference::{Tolerance, difference, written};
-pub(crate) use draws::Draws;
-pub(crate) use draws::drawn;
+pub(crate) use draws::{Draws, drawn, of_type};
 
 /// Numbers of a tensor that are computed with, where they are not listed already.
 const MAX_NUMBERS: usize = 1 << 14;
@@ -346,8 +347,22 @@ fn rounded(dtype: &str, number: f64) -> Option<f64> {
         "fp32" => f64::from(number as f32),
         "fp16" => f16::from_f64(number).to_f64(),
         "bf16" => bf16::from_f64(number).to_f64(),
+        "fp8e5" => eight_bits(number, 2, -14, 57344.0, f64::INFINITY),
+        "fp8e4nv" => eight_bits(number, 3, -6, 448.0, f64::NAN),
         "i1" => f64::from(number != 0.0),
         dtype if is_integer(dtype) => Some(number.trunc()).filter(|whole| is_of(dtype, *whole))?,
         _ => return None,
     })
+}
+
+/// A number rounded to a float of 8 bits with so many of them behind the point, whose least exponent of a normal
+/// number and greatest number these are; `beyond` is what it is beyond that.
+fn eight_bits(number: f64, bits: i32, least: i32, greatest: f64, beyond: f64) -> f64 {
+    if number == 0.0 || !number.is_finite() {
+        return number;
+    }
+    let exponent = (number.abs().log2().floor() as i32).max(least);
+    let unit = f64::from(exponent - bits).exp2();
+    let rounded = (number / unit).round_ties_even() * unit;
+    if rounded.abs() > greatest { beyond.copysign(number) } else { rounded }
 }

@@ -64,6 +64,10 @@ fn extreme(row: ArrayView1<'_, f64>, is_better: fn(Ordering) -> bool) -> usize {
 
 /// What a function makes of numbers along axes; `None` for other functions.
 pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>, ties: Ties) -> Option<Made> {
+    if let ("max" | "min", Some(Value::Tensor(_))) = (name, args.get(0, "other")) {
+        let name = if name == "max" { "maximum" } else { "minimum" };
+        return super::arithmetic::made_of(name, tensor, args).map(Made::One);
+    }
     if let Some((_, of, gives)) = REDUCTIONS.iter().find(|(known, ..)| *known == name) {
         return reduced(name, tensor, args, *of, *gives);
     }
@@ -119,6 +123,31 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>, ties: Ties) 
                 data.numbers = data.numbers.select(Axis(at), &first);
             }
             Made::Record(["values", "indices"], [values, positions])
+        }
+        "roll" => {
+            let data = data()?;
+            let shift = super::known(args.get(0, "shifts")?)?;
+            let rolled = |row: Vec<f64>| {
+                let mut row = row;
+                let by = shift.rem_euclid(row.len().max(1) as i128) as usize;
+                row.rotate_right(by);
+                row
+            };
+            match args.get(1, "dims").filter(|dims| **dims != Value::None) {
+                None => {
+                    let flat = rolled(data.numbers.iter().copied().collect());
+                    data.with(ArrayD::from_shape_vec(data.numbers.raw_dim(), flat).ok()?).into()
+                }
+                Some(_) => {
+                    let at = axis(1, None)?;
+                    let mut made = data.clone();
+                    for mut lane in made.numbers.lanes_mut(Axis(at)) {
+                        let row = rolled(lane.to_vec());
+                        lane.iter_mut().zip(row).for_each(|(place, number)| *place = number);
+                    }
+                    made.into()
+                }
+            }
         }
         "unique" => unique(&data()?, args)?,
         "bincount" if args.get(0, "weights").is_none() => {

@@ -15,25 +15,37 @@ type OfOne = (&'static str, fn(f64) -> f64);
 const OF_ONE: &[OfOne] = &[
     ("abs", f64::abs),
     ("absolute", f64::abs),
+    ("acos", f64::acos),
+    ("asin", f64::asin),
+    ("atan", f64::atan),
     ("ceil", f64::ceil),
     ("cos", f64::cos),
+    ("cosh", f64::cosh),
+    ("erfc", libm::erfc),
     ("exp", f64::exp),
     ("exp2", f64::exp2),
+    ("expm1", f64::exp_m1),
     ("floor", f64::floor),
     ("frac", f64::fract),
     ("log", f64::ln),
+    ("log10", f64::log10),
+    ("log1p", f64::ln_1p),
     ("log2", f64::log2),
+    ("logsigmoid", |number| number.min(0.0) - (-number.abs()).exp().ln_1p()),
     ("neg", |number| -number),
     ("negative", |number| -number),
     ("reciprocal", f64::recip),
     ("relu", |number| number.max(0.0)),
+    ("relu6", |number| number.clamp(0.0, 6.0)),
     ("round", f64::round_ties_even),
     ("rsqrt", |number| number.sqrt().recip()),
     ("sigmoid", |number| (1.0 + (-number).exp()).recip()),
     ("sign", |number| if number == 0.0 { 0.0 } else { number.signum() }),
     ("sin", f64::sin),
+    ("sinh", f64::sinh),
     ("sqrt", f64::sqrt),
     ("square", |number| number * number),
+    ("tan", f64::tan),
     ("tanh", f64::tanh),
     ("trunc", f64::trunc),
 ];
@@ -234,6 +246,24 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Da
         return two(name, tensor, args, function, gives_truths);
     }
     match name {
+        "lerp" => {
+            let (end, weight) = (of_value(args.get(0, "end")?)?, of_value(args.get(1, "weight")?)?);
+            let start = super::of(tensor)?;
+            let way = zipped(&end.numbers, &start.numbers, |end, start| Some(end - start))?;
+            let way = zipped(&way, &weight.numbers, |way, weight| Some(way * weight))?;
+            Some(start.with(zipped(&start.numbers, &way, |start, way| Some(start + way))?))
+        }
+        "addcmul" | "addcdiv" => {
+            let (a, b) = (of_value(args.get(0, "tensor1")?)?, of_value(args.get(1, "tensor2")?)?);
+            let value = args.keyword("value").map_or(Some(1.0), |value| of_value(value)?.number())?;
+            let function: OfTwo = match name {
+                "addcmul" => |a, b| Some(a * b),
+                _ => |a, b| Some(a / b),
+            };
+            let (data, made) = (super::of(tensor)?, zipped(&a.numbers, &b.numbers, function)?);
+            let added = |all: f64, made: f64| Some(all + value * made);
+            Some(data.with(zipped(&data.numbers, &made, added)?))
+        }
         "clamp" | "clip" | "clamp_min" | "clamp_max" => clamped(name, tensor, args),
         "masked_fill" => {
             let (mask, fill) = (of_value(args.get(0, "mask")?)?, of_value(args.get(1, "value")?)?);

@@ -51,7 +51,7 @@ pub(crate) fn stored(tensor: &Tensor, chosen: &Value, value: &Value) -> Option<C
 }
 
 /// How many elements a tensor has that is all of its memory, in order.
-fn whole(tensor: &Tensor) -> Option<i128> {
+pub(crate) fn whole(tensor: &Tensor) -> Option<i128> {
     let storage = tensor.storage.as_deref().filter(|storage| storage.before == 0)?;
     let is_whole =
         views::span(tensor) == Some(storage.elements) && views::is_contiguous(tensor) == Some(true);

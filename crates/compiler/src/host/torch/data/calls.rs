@@ -1,6 +1,6 @@
 //! Which functions and methods make numbers of numbers.
 
-use super::{Made, Ties, along, arithmetic, chosen, joined, layers, products};
+use super::{Made, Ties, along, arithmetic, chosen, einsum, joined, layers, losses, products};
 use crate::builtins::TORCH;
 use crate::hir::Name;
 use crate::host::code::arguments::Args;
@@ -9,14 +9,32 @@ use crate::host::value::{Tensor, Value};
 /// What a method of a tensor makes, or a function of it and what follows; `None` where that is not
 /// known.
 pub(crate) fn of_method(name: &str, tensor: &Tensor, args: &Args<'_>, ties: Ties) -> Option<Made> {
+    let spelled = args.0.iter().any(|(name, _)| numpy_spelling(name).is_some());
+    if spelled {
+        let own = |(name, value): &(Option<Name>, Value)| {
+            (numpy_spelling(name).map(Name::from).or_else(|| name.clone()), value.clone())
+        };
+        let args: Vec<_> = args.0.iter().map(own).collect();
+        return of_method(name, tensor, &Args(&args), ties);
+    }
     along::made_of(name, tensor, args, ties)
         .or_else(|| chosen::made_of(name, tensor, args))
         .or_else(|| arithmetic::made_of(name, tensor, args).map(Made::One))
         .or_else(|| products::made_of(name, tensor, args).map(Made::One))
         .or_else(|| layers::made_of(name, tensor, args).map(Made::One))
+        .or_else(|| losses::made_of(name, tensor, args).map(Made::One))
 }
 
-/// What a function of PyTorch makes; `None` where that is not known.
+/// PyTorch's name of a parameter that may be spelled as NumPy does.
+fn numpy_spelling(name: &Option<Name>) -> Option<&'static str> {
+    match name.as_deref() {
+        Some("axis") => Some("dim"),
+        Some("keepdims") => Some("keepdim"),
+        _ => None,
+    }
+}
+
+/// What a function of PyTorch makes, or one of einops; `None` where that is not known.
 pub(crate) fn by_torch(path: &[Name], args: &Args<'_>, ties: Ties) -> Option<Made> {
     let name = match path {
         [torch, name] if **torch == *TORCH => name,
@@ -25,8 +43,20 @@ pub(crate) fn by_torch(path: &[Name], args: &Args<'_>, ties: Ties) -> Option<Mad
         {
             name
         }
+        [torch, module, name] if [&**torch, &**module] == [TORCH, "special"] => name,
+        [einops, name] if &**einops == "einops" => {
+            return match &**name {
+                "einsum" => einsum::einops_einsum(args),
+                name @ ("rearrange" | "reduce" | "repeat") => einsum::einops(name, args),
+                _ => None,
+            }
+            .map(Made::One);
+        }
         _ => return None,
     };
+    if &**name == "einsum" {
+        return einsum::einsum(args).map(Made::One);
+    }
     if args.keyword("out").is_some() {
         return None;
     }

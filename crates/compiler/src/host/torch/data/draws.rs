@@ -47,7 +47,7 @@ impl Draws {
     }
 
     /// A normally distributed number: the method of Box and Muller.
-    fn normal(&mut self) -> f64 {
+    pub(crate) fn normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.fraction()).ln()).sqrt();
         radius * (std::f64::consts::TAU * self.fraction()).cos()
     }
@@ -93,7 +93,7 @@ impl Draws {
         }
     }
 
-    fn floats(&mut self, count: usize, mut next: impl FnMut(&mut Draws) -> f64) -> Contents {
+    pub(crate) fn floats(&mut self, count: usize, mut next: impl FnMut(&mut Draws) -> f64) -> Contents {
         Contents::Floats((0..count).map(|_| f64::from(next(self) as f32).to_bits()).collect())
     }
 
@@ -128,7 +128,7 @@ pub(crate) fn drawn(contents: &Contents, count: usize) -> Option<Contents> {
 }
 
 /// Floats as a type has them.
-fn of_type(dtype: &str, numbers: Contents) -> Contents {
+pub(crate) fn of_type(dtype: &str, numbers: Contents) -> Contents {
     let Contents::Floats(floats) = &numbers else { return numbers };
     let floats = floats.iter().map(|bits| rounded(dtype, f64::from_bits(*bits)).map(f64::to_bits));
     floats.collect::<Option<_>>().map_or(numbers.clone(), Contents::Floats)

@@ -106,27 +106,39 @@ fn ranged(args: &Args<'_>) -> Option<Data> {
     })
 }
 
-/// A row with the same number before and behind it.
+/// Numbers with the same one before and behind them along the last axes.
 fn padded(args: &Args<'_>) -> Option<Data> {
-    let row = of_value(args.get(0, "input")?).filter(|row| row.numbers.ndim() == 1)?;
+    let data = of_value(args.get(0, "input")?)?;
     match args.get(2, "mode") {
         None => {}
         Some(Value::Str(mode)) if &**mode == "constant" => {}
-        // What is around it is made of the row itself.
+        // What is around it is made of the numbers themselves.
         Some(_) => return None,
     }
     let pads = args.get(1, "pad")?.elements()?;
-    let [before, after] = pads.as_slice() else { return None };
+    let pads = pads.iter().map(|pad| usize::try_from(known(pad)?).ok());
+    let pads = pads.collect::<Option<Vec<usize>>>()?;
     let fill = match args.get(3, "value") {
         None | Some(Value::None) => 0.0,
         Some(fill) => of_value(fill)?.number()?,
     };
-    let count = |pad: &Value| {
-        usize::try_from(known(pad)?).ok().filter(|count| *count <= super::MAX_NUMBERS)
-    };
-    let (before, after) = (vec![fill; count(before)?], vec![fill; count(after)?]);
-    let numbers = before.into_iter().chain(row.numbers.iter().copied()).chain(after);
-    Some(Data::row(&row.dtype, numbers.collect()))
+    let mut shape = data.numbers.shape().to_vec();
+    let mut starts = vec![0; shape.len()];
+    for (pair, axis) in pads.chunks(2).zip((0..shape.len()).rev()) {
+        let [before, after] = pair else { return None };
+        starts[axis] = *before;
+        shape[axis] += before + after;
+    }
+    let count = shape.iter().try_fold(1usize, |count, size| count.checked_mul(*size))?;
+    if pads.len() > 2 * shape.len() || count > super::MAX_COMPUTED {
+        return None;
+    }
+    let mut numbers = ArrayD::from_elem(IxDyn(&shape), fill);
+    for (mut at, number) in data.numbers.indexed_iter() {
+        (0..starts.len()).for_each(|axis| at[axis] += starts[axis]);
+        numbers[at] = *number;
+    }
+    Some(data.with(numbers))
 }
 
 /// The numbers of nested lists, in which tensors of one number may stand.
@@ -191,7 +203,7 @@ fn joined(name: &str, args: &Args<'_>) -> Option<Data> {
         })
         .collect();
     let count: usize = views.iter().map(ArrayViewD::len).sum();
-    let is_few = count <= super::MAX_NUMBERS;
+    let is_few = count <= super::MAX_COMPUTED;
     let numbers = is_few.then(|| concatenate(Axis(axis), &views).ok())??;
     let dtype = match parts.iter().find(|part| is_float(&part.dtype)) {
         Some(part) => part.dtype.clone(),

@@ -20,7 +20,7 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Da
     match name {
         "softmax" => along(of(tensor)?, axis()?, |row| softmax(row, false)),
         "log_softmax" => along(of(tensor)?, axis()?, |row| softmax(row, true)),
-        "normalize" if args.0.is_empty() => along(of(tensor)?, axis_of(tensor, None, Some(1))?, |row| {
+        "normalize" if args.get(0, "p").is_none_or(|p| float(p) == Some(2.0)) => along(of(tensor)?, axis_of(tensor, args.get(1, "dim"), Some(1))?, |row| {
             let norm = row.iter().map(|number| number * number).sum::<f64>().sqrt();
             (*row).mapv_inplace(|number| number / norm.max(1e-12));
         }),

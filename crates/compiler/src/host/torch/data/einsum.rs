@@ -1,0 +1,200 @@
+//! Products and orders that a pattern names: `torch.einsum`, and the functions of einops.
+
+use ndarray::{ArrayD, Axis, IxDyn};
+use rustc_hash::FxHashMap;
+
+use super::{Data, known, of_value};
+use crate::host::code::arguments::Args;
+use crate::host::value::Value;
+
+/// Multiplications of one product; beyond, its numbers are not worked out.
+const MAX_STEPS: usize = 1 << 26;
+
+/// `torch.einsum(pattern, ...)`, without `...` in the pattern.
+pub(super) fn einsum(args: &Args<'_>) -> Option<Data> {
+    let (Value::Str(pattern), operands) = args.positional().split_first().map(|(pattern, rest)| {
+        let listed = match rest {
+            [one] => one.elements(),
+            _ => None,
+        };
+        let operands = listed.unwrap_or_else(|| rest.iter().map(|of| Value::clone(of)).collect());
+        (Value::clone(pattern), operands)
+    })?
+    else {
+        return None;
+    };
+    let pattern: String = pattern.chars().filter(|c| !c.is_whitespace()).collect();
+    let letters = |text: &str| text.chars().map(String::from).collect::<Vec<String>>();
+    let (left, right) = match pattern.split_once("->") {
+        Some((left, right)) => (left, letters(right)),
+        None => {
+            let mut once: Vec<char> = pattern
+                .chars()
+                .filter(|c| c.is_alphabetic() && pattern.matches(*c).count() == 1)
+                .collect();
+            once.sort_unstable();
+            (pattern.as_str(), once.into_iter().map(String::from).collect())
+        }
+    };
+    let labels: Vec<Vec<String>> = left.split(',').map(letters).collect();
+    contracted(&labels, &right, &operands)
+}
+
+/// `einops.einsum(..., pattern)`.
+pub(super) fn einops_einsum(args: &Args<'_>) -> Option<Data> {
+    let positional = args.positional();
+    let (Value::Str(pattern), operands) = positional.split_last()? else { return None };
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<String>>();
+    let (left, right) = pattern.split_once("->")?;
+    let labels: Vec<Vec<String>> = left.split(',').map(words).collect();
+    let operands: Vec<Value> = operands.iter().map(|of| Value::clone(of)).collect();
+    contracted(&labels, &words(right), &operands)
+}
+
+/// The sums of products over the labels that the result lacks.
+fn contracted(labels: &[Vec<String>], right: &[String], operands: &[Value]) -> Option<Data> {
+    let operands = operands.iter().map(of_value).collect::<Option<Vec<Data>>>()?;
+    let mut sizes: FxHashMap<&str, usize> = FxHashMap::default();
+    for (labels, operand) in labels.iter().zip(&operands) {
+        if labels.len() != operand.numbers.ndim() {
+            return None;
+        }
+        for (label, size) in labels.iter().zip(operand.numbers.shape()) {
+            let is_name = label.chars().all(|c| c.is_alphanumeric() || c == '_');
+            if !is_name || sizes.insert(label, *size).is_some_and(|known| known != *size) {
+                return None;
+            }
+        }
+    }
+    if labels.len() != operands.len() || operands.is_empty() {
+        return None;
+    }
+    let summed = labels.iter().flatten().filter(|label| !right.contains(label));
+    let mut order: Vec<&String> = right.iter().collect();
+    summed.for_each(|label| {
+        if !order.contains(&label) {
+            order.push(label);
+        }
+    });
+    let extents = order.iter().map(|label| sizes.get(label.as_str()).copied());
+    let extents = extents.collect::<Option<Vec<usize>>>()?;
+    let steps = extents.iter().try_fold(1usize, |steps, size| steps.checked_mul(*size))?;
+    if steps > MAX_STEPS {
+        return None;
+    }
+    let spread = |labels: &Vec<String>, operand: &Data| -> Option<ArrayD<f64>> {
+        // Each operand with all labels, of which those that it lacks repeat it.
+        let mut own: Vec<usize> = Vec::new();
+        let mut numbers = operand.numbers.clone();
+        for label in &order {
+            match labels.iter().position(|it| it == *label) {
+                Some(at) => own.push(at),
+                None => {
+                    numbers.insert_axis_inplace(Axis(numbers.ndim()));
+                    own.push(numbers.ndim() - 1);
+                }
+            }
+        }
+        (own.len() == numbers.ndim()).then(|| numbers.permuted_axes(IxDyn(&own)))
+    };
+    let spread = labels.iter().zip(&operands).map(|(labels, operand)| spread(labels, operand));
+    let spread = spread.collect::<Option<Vec<_>>>()?;
+    let views = spread.iter().map(|numbers| numbers.broadcast(IxDyn(&extents)));
+    let mut views = views.collect::<Option<Vec<_>>>()?.into_iter();
+    let mut products: Vec<f64> = views.next()?.iter().copied().collect();
+    for view in views {
+        products.iter_mut().zip(view.iter()).for_each(|(all, number)| *all *= number);
+    }
+    let shape = &extents[..right.len()];
+    let inner: usize = extents[right.len()..].iter().product();
+    let sums = products.chunks_exact(inner.max(1)).map(|inner| inner.iter().sum()).collect();
+    Some(operands[0].with(ArrayD::from_shape_vec(IxDyn(shape), sums).ok()?))
+}
+
+/// `einops.rearrange`, `repeat` and `reduce` of one tensor.
+pub(super) fn einops(name: &str, args: &Args<'_>) -> Option<Data> {
+    let data = of_value(args.get(0, "tensor")?)?;
+    let Value::Str(pattern) = args.get(1, "pattern")? else { return None };
+    let (left, right) = pattern.split_once("->")?;
+    let (left, right) = (groups(left)?, groups(right)?);
+    if left.len() != data.numbers.ndim() {
+        return None;
+    }
+    let given = |axis: &String| args.keyword(axis).and_then(known);
+    let mut sizes: FxHashMap<String, usize> = FxHashMap::default();
+    for (group, size) in left.iter().zip(data.numbers.shape()) {
+        let mut open = None;
+        let mut rest = *size;
+        for axis in group {
+            match given(axis) {
+                Some(size) => {
+                    let size = usize::try_from(size).ok().filter(|size| *size > 0)?;
+                    sizes.insert(axis.clone(), size);
+                    rest /= size;
+                }
+                None if axis == "1" => {}
+                None if open.is_none() => open = Some(axis.clone()),
+                None => return None,
+            }
+        }
+        sizes.extend(open.map(|axis| (axis, rest)));
+    }
+    let named = |groups: &[Vec<String>]| {
+        groups.iter().flatten().filter(|axis| *axis != "1").cloned().collect::<Vec<String>>()
+    };
+    let (from, to) = (named(&left), named(&right));
+    let shape: Vec<usize> = from.iter().map(|axis| sizes.get(axis).copied()).collect::<Option<_>>()?;
+    let mut numbers =
+        data.numbers.as_standard_layout().into_owned().into_shape_with_order(IxDyn(&shape)).ok()?;
+    let mut axes = from;
+    for axis in axes.clone().into_iter().filter(|axis| !to.contains(axis)) {
+        let at = axes.iter().position(|it| *it == axis)?;
+        let Value::Str(how) = args.get(2, "reduction").filter(|_| name == "reduce")? else {
+            return None;
+        };
+        numbers = match &**how {
+            "sum" => numbers.sum_axis(Axis(at)),
+            "mean" => numbers.mean_axis(Axis(at))?,
+            "max" => numbers.fold_axis(Axis(at), f64::NEG_INFINITY, |a, b| a.max(*b)),
+            "min" => numbers.fold_axis(Axis(at), f64::INFINITY, |a, b| a.min(*b)),
+            _ => return None,
+        };
+        axes.remove(at);
+    }
+    for axis in to.iter().filter(|axis| name == "repeat" && !axes.contains(axis)).cloned().collect::<Vec<_>>() {
+        let size = match axis.parse::<usize>() {
+            Ok(size) => size,
+            Err(_) => usize::try_from(given(&axis)?).ok()?,
+        };
+        sizes.insert(axis.clone(), size);
+        numbers.insert_axis_inplace(Axis(axes.len()));
+        axes.push(axis);
+    }
+    let order = to.iter().map(|axis| axes.iter().position(|it| it == axis));
+    let order = order.collect::<Option<Vec<usize>>>().filter(|order| order.len() == axes.len())?;
+    let full: Vec<usize> = to.iter().map(|axis| sizes.get(axis).copied()).collect::<Option<_>>()?;
+    let ordered = numbers.permuted_axes(IxDyn(&order));
+    let all: Vec<f64> = ordered.broadcast(IxDyn(&full))?.iter().copied().collect();
+    let together = |group: &Vec<String>| -> usize {
+        group.iter().filter(|axis| *axis != "1").map(|axis| sizes[axis]).product()
+    };
+    let shape: Vec<usize> = right.iter().map(together).collect();
+    Some(data.with(ArrayD::from_shape_vec(IxDyn(&shape), all).ok()?))
+}
+
+/// The axes of one side of a pattern, those in parentheses together.
+fn groups(side: &str) -> Option<Vec<Vec<String>>> {
+    let spaced = side.replace('(', " ( ").replace(')', " ) ");
+    let (mut groups, mut open) = (Vec::new(), None::<Vec<String>>);
+    for word in spaced.split_whitespace() {
+        match (word, &mut open) {
+            ("(", None) => open = Some(Vec::new()),
+            (")", Some(_)) => groups.extend(open.take()),
+            ("(" | ")", _) => return None,
+            (word, _) if word.contains("...") => return None,
+            (word, Some(group)) => group.push(word.to_owned()),
+            (word, None) => groups.push(vec![word.to_owned()]),
+        }
+    }
+    open.is_none().then_some(groups)
+}
