@@ -318,7 +318,9 @@ impl<'a> Host<'a> {
         id: ExprId,
     ) -> Value {
         let code = Code::Body(body.clone(), Some(map.clone()));
-        self.expr(&mut Frame::new(file, scope, code, Variables::default()), id)
+        let mut frame = Frame::new(file, scope, code, Variables::default());
+        // It may be evaluated again, or at another time than its module runs.
+        self.without_draws(|host| host.expr(&mut frame, id))
     }
 
     /// An expression that belongs to a function's head: a decorator, annotation or default.

@@ -59,7 +59,9 @@ fn findings(sources: &MemorySources, file: FileId, text: &str, compile: bool) ->
     }
     found.extend(analysis::check_launches(sources, file));
     let flags = Flags::default();
-    found.extend(analysis::check_host(sources, &Discovery::new(sources, &flags), file));
+    let discovery = Discovery::new(sources, &flags);
+    found.extend(analysis::check_host(sources, &discovery, file));
+    found.extend(analysis::check_results(sources, rules, &discovery, file, &tile_executor::Executor));
     for at in project::kernels(sources, file) {
         let specs = discover(sources, at, &Flags::default());
         let mut proved = Vec::new();

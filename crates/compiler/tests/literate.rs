@@ -60,6 +60,7 @@ const CONSTRUCTS: &[(&str, &[&str])] = &[
     ("launch/tuning-name", &["triton.Config(", "triton.autotune(", "triton.heuristics("]),
     ("launch/unknown-argument", &["k[("]),
     ("launch/unused-axis", &["k[("]),
+    ("launch/wrong-result", &["assert", "allclose("]),
     ("mask/always-true", &["mask="]),
     ("shape/mixed-axes", &["tl.dot(", " * ", " - ", " >= ", " + "]),
     ("shape/reduced-axis", &["tl.sum(", "tl.max("]),

@@ -128,6 +128,11 @@ pub struct RunReport {
 }
 
 impl Kernel {
+    /// Bytes of the registers of one program.
+    pub(crate) fn registers(&self) -> usize {
+        self.compiled.sizes.iter().sum()
+    }
+
     /// Prepares a kernel.
     ///
     /// # Errors

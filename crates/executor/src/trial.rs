@@ -76,15 +76,19 @@ impl Done {
     }
 }
 
+/// Bytes of the registers of one program; what needs more takes too long for a check.
+const MAX_REGISTERS: usize = 1 << 27;
+
 /// Runs a launch; `None` where it needs what only a GPU has, or does not end.
 fn run(func: &Function, trial: &Trial, options: Options) -> Option<Done> {
-    let kernel = Kernel::compile(func).ok()?;
+    let kernel = Kernel::compile(func).ok().filter(|kernel| kernel.registers() <= MAX_REGISTERS)?;
     let mut buffers = Buffers::new();
     let added = trial.buffers.iter().map(|buffer| {
         let size = buffer.scalar.bytes() as usize;
-        let bits = buffer.numbers.iter().map(|number| encode(buffer.scalar, *number));
-        let bytes: Vec<u8> =
-            bits.flat_map(|bits| bits.to_le_bytes().into_iter().take(size)).collect();
+        let mut bytes = Vec::with_capacity(buffer.numbers.len() * size);
+        for number in &buffer.numbers {
+            bytes.extend_from_slice(&encode(buffer.scalar, *number).to_le_bytes()[..size]);
+        }
         buffers.add(&*buffer.name, buffer.scalar, &bytes)
     });
     let ids: Vec<BufferId> = added.collect();

@@ -116,10 +116,13 @@ impl Host<'_> {
         let launches = kernels
             .map(|kernel| self.observed((kernel, grid.clone()), (args.clone(), complete), at))
             .collect::<Vec<_>>();
-        let one = Some(&launches).filter(|launches| launches.len() == 1).cloned();
-        self.note_launch(one.as_ref().and_then(|launches| launches.first()), &allocations);
+        if self.launcher.is_some() {
+            self.execute(&launches, &allocations);
+            return Value::Unknown;
+        }
+        let one = Some(&launches).filter(|launches| launches.len() == 1);
+        self.note_launch(one.and_then(|launches| launches.first()), &allocations);
         let is_one_of = launches.len() > 1;
-        let left = one.map(|launches| self.memory_after(&launches[0]));
         for launch in launches {
             let launch = ObservedLaunch { is_one_of, ..launch };
             if !self.note_later_launch(&launch, &allocations) {
@@ -128,7 +131,6 @@ impl Host<'_> {
         }
         self.filled.retain(|id, _| !allocations.contains(id));
         self.written.extend(allocations);
-        left.into_iter().flatten().for_each(|(id, contents)| self.note_filled(id, contents));
         Value::Unknown
     }
 

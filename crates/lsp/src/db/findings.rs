@@ -51,6 +51,7 @@ pub(crate) fn exact_diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic
         analysis::reconcile(&known, &mut proved);
         found.extend(proved.into_iter().flatten());
     }
+    found.extend(of_results(db, file).place(db));
     found
 }
 
@@ -61,6 +62,18 @@ fn of_host_code(db: &dyn Db, file: SourceFile) -> Anchored {
     let flags = Flags::default();
     let discovery = Discovery::new(&sources, &flags);
     Anchored::new(db, analysis::check_host(&sources, &discovery, file.id(db)))
+}
+
+/// What host code of a file compares with what kernels leave, and is not what it must be: that depends on the
+/// kernels as well.
+#[salsa::tracked(returns(ref))]
+fn of_results(db: &dyn Db, file: SourceFile) -> Anchored {
+    let rules = folder_rules(db, file);
+    let sources = Observed::host(db, rules.capability);
+    let flags = Flags::default();
+    let discovery = Discovery::new(&sources, &flags);
+    let (triton, file) = (rules.triton, file.id(db));
+    Anchored::new(db, analysis::check_results(&sources, triton, &discovery, file, &Executor))
 }
 
 /// Every finding in a file, in order. `exact` is what is known of its specializations, perhaps

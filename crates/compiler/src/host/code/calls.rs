@@ -7,6 +7,7 @@ use crate::hir::{Arg, ArgKind, Body, Expr, ExprId, Name};
 use crate::host::code::arguments::{Args, bound};
 use crate::host::code::{operators, rebound};
 use crate::host::entry::scenario::scenario_reduction;
+use crate::host::launch::executed::has_generator;
 use crate::host::launch::{self, past};
 use crate::host::library::applied::{is_own, method_of};
 use crate::host::library::triton::{all_kwargs, triton_call};
@@ -322,6 +323,7 @@ impl Host<'_> {
                         None => external_call(&path, &args, self.sources.capability()),
                     },
                 };
+                self.note_generator(&path, &args);
                 self.initialize(&path, &args);
                 let result = self.exactly_called(&path, &args, result);
                 let result = data::noted(result, data::by_torch(&path, &args, self.ties()));
@@ -367,7 +369,10 @@ impl Host<'_> {
                         let made = self.allocate(result, contents);
                         let made = drawn::by_torch(&path, self.allocate_known(made));
                         self.note_wanted(&args, &made);
-                        self.drawn_by_one_run(made)
+                        match self.launcher.is_some() && has_generator(&args) {
+                            true => made,
+                            false => self.drawn_by_one_run(made),
+                        }
                     }
                 };
                 match &path[..] {

@@ -181,7 +181,14 @@ impl Host<'_> {
                 };
                 self.note_raised(frame, *target, &result, &[&old, &value]);
                 let result = data::noted(result, data::binary(*op, &old, &value));
-                let is_part = matches!(frame.code.body().exprs[*target], Expr::Subscript { .. });
+                // What a list or a dict holds is changed itself.
+                let is_part = match frame.code.body().exprs[*target] {
+                    Expr::Subscript { value, .. } => {
+                        !matches!(old, Value::Tensor(_))
+                            || matches!(self.expr(frame, value), Value::Tensor(_))
+                    }
+                    _ => false,
+                };
                 match (&old, &result) {
                     (Value::Tensor(tensor), Value::Tensor(_)) if !is_part => {
                         let updated = self.updated(tensor, &result);

@@ -32,8 +32,19 @@ pub(crate) struct LeftMemory {
 }
 
 impl Host<'_> {
+    /// Executes a launch, or forgets what is in memory to which one of several may write.
+    pub(super) fn execute(&mut self, launches: &[ObservedLaunch], allocations: &[u32]) {
+        let left = match launches {
+            [launch] => self.memory_after(launch),
+            _ => Vec::new(),
+        };
+        self.filled.retain(|id, _| !allocations.contains(id));
+        self.written.extend(allocations);
+        left.into_iter().for_each(|(id, contents)| self.note_filled(id, contents));
+    }
+
     /// What allocations hold after a launch, where a run computes that.
-    pub(super) fn memory_after(&mut self, launch: &ObservedLaunch) -> Vec<(u32, Contents)> {
+    fn memory_after(&mut self, launch: &ObservedLaunch) -> Vec<(u32, Contents)> {
         let is_certain = launch.complete && !launch.doubtful && self.doubt.is_straight();
         let Some(launcher) = self.launcher.filter(|_| is_certain) else { return Vec::new() };
         let mut launch = launch.clone();
@@ -88,7 +99,7 @@ impl Host<'_> {
         tensor: &Tensor,
         args: &Args<'_>,
     ) -> Option<Contents> {
-        self.launcher?;
+        self.launcher.filter(|_| !has_generator(args))?;
         let number = |at: usize, name: &str, default: f64| match args.get(at, name) {
             None => Some(default),
             Some(told) => match as_number(told)? {
@@ -111,6 +122,34 @@ impl Host<'_> {
             }
             _ => None,
         }
+    }
+
+    /// Notes what a call does to the generator of random numbers: the same seed draws the same numbers again, and
+    /// nothing is known of those behind a seed or a state that is not known.
+    pub(crate) fn note_generator(&mut self, path: &[Name], args: &Args<'_>) {
+        let Some(name) = path.last().filter(|_| self.launcher.is_some()) else { return };
+        if name.contains("seed") {
+            self.numbers = match args.positional().first().copied().or_else(|| args.keyword("seed")) {
+                Some(Value::Int(Some(seed))) => Some(Draws::seeded(*seed)),
+                _ => None,
+            };
+        } else if name.contains("rng") {
+            self.numbers = None;
+        }
+    }
+
+    /// Evaluates something without drawing numbers of the run that computes all numbers: what it draws is not
+    /// known.
+    pub(crate) fn without_draws<T>(&mut self, code: impl FnOnce(&mut Self) -> T) -> T {
+        let computes = self.launcher.is_some();
+        let paused = |host: &mut Self, paused: bool| match &mut host.numbers {
+            Some(numbers) if computes => numbers.pause(paused),
+            _ => false,
+        };
+        let before = paused(self, true);
+        let result = code(self);
+        paused(self, before);
+        result
     }
 
     /// Runs a function of `torch.nn.init`, where a run draws its numbers.
@@ -149,7 +188,8 @@ impl Host<'_> {
         next: impl FnMut(&mut Draws) -> f64,
     ) -> Option<Contents> {
         let count = whole(tensor)?;
-        let numbers = self.numbers.as_mut()?.floats(usize::try_from(count).ok()?, next);
+        let numbers = self.numbers.as_mut().filter(|numbers| !numbers.is_paused())?;
+        let numbers = numbers.floats(usize::try_from(count).ok()?, next);
         Some(of_type(tensor.dtype.as_deref()?, numbers))
     }
 
@@ -179,4 +219,9 @@ fn fan(tensor: &Tensor) -> f64 {
         _ => None,
     });
     sizes.skip(1).product::<f64>().max(1.0)
+}
+
+/// Whether a call draws from a generator of its own, which may draw the same numbers as another one.
+pub(crate) fn has_generator(args: &Args<'_>) -> bool {
+    args.keyword("generator").is_some_and(|generator| *generator != Value::None)
 }

@@ -53,7 +53,8 @@ impl<'a> Host<'a> {
             let is_it = |known: &&MainBlock| std::ptr::eq(*known, *main);
             concerned.iter().any(is_it) || recast::recasts(&main.body, name)
         };
-        let mut left = self.run_mains(file, module.mains.iter().filter(runs));
+        let mut left =
+            self.without_draws(|host| host.run_mains(file, module.mains.iter().filter(runs)));
         self.doubt = doubt;
         self.launches.truncate(launches);
         let left = left.remove(name).unwrap_or_else(|| assigned.degraded());

@@ -14,11 +14,13 @@ pub(crate) struct Draws {
     drawn: u64,
     /// How many numbers of one tensor it draws.
     most: usize,
+    /// Whether it draws none.
+    paused: bool,
 }
 
 impl Default for Draws {
     fn default() -> Draws {
-        Draws { drawn: 0, most: MAX_NUMBERS }
+        Draws { drawn: 0, most: MAX_NUMBERS, paused: false }
     }
 }
 
@@ -26,6 +28,23 @@ impl Draws {
     /// One that draws all the numbers with which a run computes.
     pub(crate) fn of_computing() -> Draws {
         Draws { most: MAX_COMPUTED, ..Draws::default() }
+    }
+
+    /// The same after this seed.
+    pub(crate) fn seeded(seed: i128) -> Draws {
+        // The seeds of people are small numbers: any state is as good, as long as it follows from the seed.
+        let drawn = (seed as u64).wrapping_mul(0xd134_2543_de82_ef95);
+        Draws { drawn, ..Draws::of_computing() }
+    }
+
+    /// Whether it draws none.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.paused
+    }
+
+    /// Draws no numbers, or draws them again; which of them it was before.
+    pub(crate) fn pause(&mut self, paused: bool) -> bool {
+        std::mem::replace(&mut self.paused, paused)
     }
 
     /// The next 64 random bits: the generator SplitMix64.
@@ -54,6 +73,9 @@ impl Draws {
 
     /// `value` with the numbers that one run draws, where it is a tensor of random ones.
     pub(crate) fn draw(&mut self, value: Value) -> Value {
+        if self.paused {
+            return value;
+        }
         let Value::Tensor(mut tensor) = value else { return value };
         if let Some(storage) = &mut tensor.storage
             && let Ok(count) = usize::try_from(storage.elements)
