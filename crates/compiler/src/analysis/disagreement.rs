@@ -18,10 +18,10 @@ use crate::specialization::{Discovery, PastLaunch, Specialization, executed_laun
 const MAX_LAUNCHES: u32 = 100;
 
 /// Elements that the operations of all launches of a run may go through.
-const MAX_WORK: u64 = 1 << 27;
+const MAX_WORK: u64 = 1 << 26;
 
 /// The same of one launch.
-const MAX_WORK_OF_ONE: u64 = 1 << 26;
+const MAX_WORK_OF_ONE: u64 = 1 << 25;
 
 /// Findings about what host code of `file` compares after launches, and is not what it must be.
 pub fn check_results(

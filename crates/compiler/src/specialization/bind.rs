@@ -12,7 +12,7 @@ use super::flags::Flags;
 use super::guess::KernelFacts;
 use super::heuristics::computed;
 use super::known::{
-    ArgFault, Binding, Happened, KnownArg, KnownLaunch, Past, PastLaunch, PastStep, known_launch,
+    ArgFault, Binding, Happened, KnownArg, KnownLaunch, has_hooks, Past, PastLaunch, PastStep, known_launch,
 };
 use super::launches::ShownLaunches;
 use super::tuning::{Tuning, launched_tuning, tuning_by};
@@ -572,15 +572,12 @@ pub(crate) fn executed_launch(
     sources: &dyn Sources,
     launch: &ObservedLaunch,
 ) -> Option<PastLaunch> {
-    /// How functions are given to a kernel that run before each launch of it.
-    const HOOKS: &str = "add_pre_run_hook";
     let mut past = past_launch(sources, launch)?;
     let kernel = kernel(sources, past.kernel)?;
     let shown = ShownLaunches(vec![(Origin::Launch, launch.clone())]);
     let tuning = launched_tuning(sources, &kernel, &shown);
     let is_prepared = tuning.configs.iter().any(|config| config.is_prepared);
-    let has_hooks = || sources.text(past.kernel.file).is_none_or(|text| text.contains(HOOKS));
-    if tuning.may_restore || is_prepared || has_hooks() {
+    if tuning.may_restore || is_prepared || has_hooks(sources, past.kernel) {
         return None;
     }
     for (_, arg) in past.launch.args.iter_mut().filter(|(name, _)| tuning.restored.contains(name)) {

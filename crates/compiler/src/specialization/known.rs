@@ -486,6 +486,9 @@ pub(super) fn known_launch<'a>(
             _ => {}
         }
     }
+    if has_hooks(sources, binding.kernel.at) {
+        forget_contents(&mut known);
+    }
     let holds = |caller: &Caller| site.is_some_and(|site| caller.holds(sources, site));
     KnownLaunch {
         site,
@@ -505,6 +508,21 @@ pub(super) fn known_launch<'a>(
         past: None,
         assumed: launch.assumed.clone(),
         open_sizes: launch.caller.filter(|_| launch.open_sizes),
+    }
+}
+
+/// Whether something may run before each launch of a kernel that writes to what it is given.
+pub(super) fn has_hooks(sources: &dyn Sources, kernel: ItemRef) -> bool {
+    const ADDS_HOOK: &str = "add_pre_run_hook";
+    sources.text(kernel.file).is_some_and(|text| text.contains(ADDS_HOOK))
+}
+
+/// Takes what memory holds for unknown.
+fn forget_contents(args: &mut [(Name, KnownArg)]) {
+    for (_, arg) in args {
+        if let KnownArg::Buffer(buffer) = arg {
+            buffer.contents = Contents::Unknown;
+        }
     }
 }
 

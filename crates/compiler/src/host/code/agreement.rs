@@ -9,7 +9,7 @@ use crate::host::code::operators::truth;
 use crate::host::torch::data::{self, Data, Difference, Tolerance};
 use crate::host::torch::misuse::Misuse;
 use crate::host::value::dtype::is_integer;
-use crate::host::value::number::{Number, as_number};
+use crate::host::value::number::as_float;
 use crate::host::value::{Tensor, Value};
 use crate::host::{Frame, Host};
 
@@ -167,7 +167,7 @@ impl Host<'_> {
         right: ExprId,
     ) -> Option<bool> {
         let [left, right] = [left, right].map(|side| self.expr(frame, side));
-        let (left, right) = (number(&left)?, number(&right)?);
+        let (left, right) = (as_float(&left)?, as_float(&right)?);
         let exceeds = |error: f64, bound: f64| {
             error.is_nan() || error > TIMES * bound.abs() && error > LEAST_ERROR
         };
@@ -227,7 +227,7 @@ fn tolerance(function: &str, args: &Args<'_>) -> Tolerance {
     // `allclose(a, b, rtol, atol)`; NumPy's asserting functions have the same order.
     let told = |at: usize, name: &str| {
         let given = args.keyword(name).or_else(|| args.positional().get(at).copied());
-        given.and_then(number)
+        given.and_then(as_float)
     };
     // What `torch.testing.assert_close` allows by default, for half precision.
     let (absolute, relative) = match function {
@@ -237,12 +237,5 @@ fn tolerance(function: &str, args: &Args<'_>) -> Tolerance {
     Tolerance {
         absolute: told(3, "atol").unwrap_or(absolute),
         relative: told(2, "rtol").unwrap_or(relative),
-    }
-}
-
-fn number(value: &Value) -> Option<f64> {
-    match as_number(value)? {
-        Number::Int(number) => number.map(|number| number as f64),
-        Number::Float(number) => number,
     }
 }

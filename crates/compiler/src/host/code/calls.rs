@@ -325,6 +325,8 @@ impl Host<'_> {
                 };
                 self.note_generator(&path, &args);
                 self.initialize(&path, &args);
+                let name = path.last().map_or("", |name| &**name);
+                self.note_effort(name, values.iter().map(|(_, value)| value));
                 let result = self.exactly_called(&path, &args, result);
                 let result = data::noted(result, data::by_torch(&path, &args, self.ties()));
                 let result = match path.last() {
@@ -641,6 +643,8 @@ impl Host<'_> {
                     true => "new_empty",
                     false => name,
                 };
+                let given = [receiver].into_iter().chain(args.0.iter().map(|(_, value)| value));
+                self.note_effort(name, given);
                 if let Some(agree) = self.agreement_of(receiver, name, args) {
                     return agree;
                 }

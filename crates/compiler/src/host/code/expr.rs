@@ -62,6 +62,7 @@ impl Host<'_> {
                     None => operators::binary(*op, &lhs, &rhs),
                 };
                 let name = if *op == BinaryOp::MatMul { "matmul" } else { "" };
+                self.note_effort(name, [&lhs, &rhs].into_iter());
                 let result = self.following(name, [&lhs, &rhs].into_iter(), result);
                 match self.cast_automatically(name, result) {
                     Value::Unknown => self.exact_binary(*op, &lhs, &rhs),

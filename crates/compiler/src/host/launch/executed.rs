@@ -9,8 +9,18 @@ use crate::host::torch::data::{Draws, MAX_COMPUTED, contents, of_type, whole};
 use crate::host::torch::views;
 use crate::host::value::contents::Contents;
 use crate::host::value::dtype::is_float;
-use crate::host::value::number::{Number, as_number};
+use crate::host::value::number::as_float;
 use crate::host::value::{Tensor, Value};
+
+/// Numbers that functions of PyTorch may take to compute others.
+const MAX_EFFORT: i128 = 1 << 27;
+
+/// Functions, methods and operators that multiply each number with many, and how many numbers each counts for.
+const MULTIPLYING: &[&str] = &[
+    "addmm", "bmm", "conv1d", "conv2d", "einsum", "linear", "matmul", "mm",
+    "scaled_dot_product_attention",
+];
+const TIMES_OF_PRODUCTS: i128 = 16;
 
 /// Executes launches.
 pub(crate) trait Launcher {
@@ -65,6 +75,23 @@ impl Host<'_> {
         Some(contents(dtype, numbers))
     }
 
+    /// Notes that a function, a method or an operator computes numbers of these: a run that computes too many of
+    /// them computes no more, and says nothing.
+    pub(crate) fn note_effort<'v>(&mut self, name: &str, of: impl Iterator<Item = &'v Value>) {
+        if self.launcher.is_none() {
+            return;
+        }
+        let elements = of.map(|value| match value {
+            Value::Tensor(Tensor { storage: Some(storage), .. }) => storage.elements,
+            _ => 0,
+        });
+        let times = if MULTIPLYING.contains(&name) { TIMES_OF_PRODUCTS } else { 1 };
+        self.effort = self.effort.saturating_add(elements.sum::<i128>().saturating_mul(times));
+        if self.effort > MAX_EFFORT {
+            self.launcher = None;
+        }
+    }
+
     /// What a new allocation holds in which a constructor or a function made a tensor: all numbers of it one by
     /// one, where a run computes them and they are not too many.
     pub(crate) fn computed(&mut self, id: u32, tensor: &Tensor, known: Contents) -> Contents {
@@ -102,10 +129,7 @@ impl Host<'_> {
         self.launcher.filter(|_| !has_generator(args))?;
         let number = |at: usize, name: &str, default: f64| match args.get(at, name) {
             None => Some(default),
-            Some(told) => match as_number(told)? {
-                Number::Int(number) => number.map(|number| number as f64),
-                Number::Float(number) => number,
-            },
+            Some(told) => as_float(told),
         };
         match name {
             "uniform_" => {

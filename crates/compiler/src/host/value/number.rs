@@ -43,6 +43,11 @@ pub(crate) fn as_number(value: &Value) -> Option<Number> {
     })
 }
 
+/// A number as a float, if it is known.
+pub(crate) fn as_float(value: &Value) -> Option<f64> {
+    as_number(value)?.float()
+}
+
 fn integers(op: BinaryOp, a: Option<i128>, b: Option<i128>) -> Value {
     let (Some(a), Some(b)) = (a, b) else {
         return if op == BinaryOp::Div { Value::Float(None) } else { Value::Int(None) };

@@ -8,98 +8,130 @@ use super::{Data, of, of_value};
 use crate::hir::Name;
 use crate::host::code::arguments::Args;
 use crate::host::code::operators::truth;
-use crate::host::value::number::{Number, as_number};
+use crate::host::value::number::as_float;
 use crate::host::value::{Tensor, Value};
+
+/// A function of one number, by its name.
+type OfOne = (&'static str, fn(f64) -> f64);
+
+/// Activations without parameters.
+const ACTIVATIONS: &[OfOne] = &[
+    ("erf", libm::erf),
+    ("hardswish", |x| x * (x + 3.0).clamp(0.0, 6.0) / 6.0),
+    ("mish", |x| x * softplus(x).tanh()),
+    ("silu", |x| x / (1.0 + (-x).exp())),
+];
+
+fn softplus(x: f64) -> f64 {
+    if x > 20.0 { x } else { x.exp().ln_1p() }
+}
+
+fn gelu(x: f64) -> f64 {
+    0.5 * x * (1.0 + libm::erf(x * std::f64::consts::FRAC_1_SQRT_2))
+}
+
+fn gelu_by_tanh(x: f64) -> f64 {
+    let inner = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x * x * x);
+    0.5 * x * (1.0 + inner.tanh())
+}
 
 /// What a layer makes of `tensor`; `None` for other functions.
 pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
-    let axis = || {
-        let dim = args.get(0, "dim").filter(|dim| **dim != Value::None);
-        axis_of(tensor, Some(dim?), None)
-    };
+    if let Some((_, of_one)) = ACTIVATIONS.iter().find(|(known, _)| *known == name) {
+        return each(tensor, of_one);
+    }
     match name {
-        "softmax" => along(of(tensor)?, axis()?, |row| softmax(row, false)),
-        "log_softmax" => along(of(tensor)?, axis()?, |row| softmax(row, true)),
-        "normalize" if args.get(0, "p").is_none_or(|p| float(p) == Some(2.0)) => along(of(tensor)?, axis_of(tensor, args.get(1, "dim"), Some(1))?, |row| {
-            let norm = row.iter().map(|number| number * number).sum::<f64>().sqrt();
-            (*row).mapv_inplace(|number| number / norm.max(1e-12));
-        }),
-        "silu" => each(tensor, |x| x / (1.0 + (-x).exp())),
-        "softplus" if args.0.is_empty() => each(tensor, |x| if x > 20.0 { x } else { x.exp().ln_1p() }),
+        "softmax" | "log_softmax" => {
+            let dim = args.get(0, "dim").filter(|dim| **dim != Value::None);
+            let axis = axis_of(tensor, Some(dim?), None)?;
+            along(of(tensor)?, axis, |row| softmax(row, name == "log_softmax"))
+        }
+        "normalize" => unit(tensor, args),
+        "softplus" if args.0.is_empty() => each(tensor, softplus),
         "gelu" => match args.get(0, "approximate") {
-            None => each(tensor, |x| 0.5 * x * (1.0 + libm::erf(x * std::f64::consts::FRAC_1_SQRT_2))),
-            Some(Value::Str(kind)) if &**kind == "none" => {
-                each(tensor, |x| 0.5 * x * (1.0 + libm::erf(x * std::f64::consts::FRAC_1_SQRT_2)))
-            }
-            Some(Value::Str(kind)) if &**kind == "tanh" => each(tensor, |x| {
-                let inner = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x * x * x);
-                0.5 * x * (1.0 + inner.tanh())
-            }),
+            None => each(tensor, gelu),
+            Some(Value::Str(kind)) if &**kind == "none" => each(tensor, gelu),
+            Some(Value::Str(kind)) if &**kind == "tanh" => each(tensor, gelu_by_tanh),
             Some(_) => None,
         },
         "leaky_relu" => {
-            let slope = args.get(0, "negative_slope").map_or(Some(0.01), float)?;
+            let slope = args.get(0, "negative_slope").map_or(Some(0.01), as_float)?;
             each(tensor, |x| if x >= 0.0 { x } else { slope * x })
         }
-        "erf" => each(tensor, libm::erf),
-        "logsumexp" => reduced(tensor, args, |row| {
-            let most = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            match most.is_finite() {
-                true => most + row.iter().map(|number| (number - most).exp()).sum::<f64>().ln(),
-                false => most,
-            }
-        }),
-        "var" | "std" => {
-            let unbiased = match (args.keyword("unbiased"), args.keyword("correction")) {
-                (None, None) => true,
-                (Some(flag), None) => truth(flag)?,
-                (None, Some(Value::Int(Some(correction @ 0..=1)))) => *correction == 1,
-                _ => return None,
-            };
-            if args.positional().len() > 1 {
-                return None;
-            }
-            let is_root = name == "std";
-            reduced(tensor, args, move |row| {
-                let mean = row.iter().sum::<f64>() / row.len() as f64;
-                let squares = row.iter().map(|number| (number - mean) * (number - mean)).sum::<f64>();
-                let variance = squares / (row.len() as f64 - f64::from(u8::from(unbiased)));
-                if is_root { variance.sqrt() } else { variance }
-            })
-        }
-        "norm" => {
-            match args.keyword("p").or_else(|| args.positional().first().copied()) {
-                None | Some(Value::Int(Some(2))) => {}
-                Some(Value::Float(Some(p))) if *p == 2.0 => {}
-                _ => return None,
-            }
-            let is_behind =
-                |(name, _): &&(Option<Name>, Value)| name.as_deref().is_some_and(|name| name != "p");
-            let behind: Vec<_> = args.0.iter().filter(is_behind).cloned().collect();
-            if args.positional().len() > 1 {
-                return None;
-            }
-            reduced(tensor, &Args(&behind), |row| {
-                row.iter().map(|number| number * number).sum::<f64>().sqrt()
-            })
-        }
+        "logsumexp" => reduced(tensor, args, log_sum),
+        "var" | "std" => deviation(name == "std", tensor, args),
+        "norm" => norm(tensor, args),
         "layer_norm" | "rms_norm" => normalized(name == "layer_norm", tensor, args),
         "scaled_dot_product_attention" => attention(tensor, args),
-        "tril" | "triu" => {
-            let diagonal = args.get(0, "diagonal").map_or(Some(0), super::known)?;
-            let mut data = of(tensor)?;
-            let last = data.numbers.ndim().checked_sub(2)?;
-            let is_lower = name == "tril";
-            for (index, number) in data.numbers.indexed_iter_mut() {
-                let above = index[last + 1] as i128 - index[last] as i128;
-                if (is_lower && above > diagonal) || (!is_lower && above < diagonal) {
-                    *number = 0.0;
-                }
-            }
-            Some(data)
-        }
+        "tril" | "triu" => triangle(name == "tril", tensor, args),
         _ => None,
     }
+}
+
+fn log_sum(row: &[f64]) -> f64 {
+    let most = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    match most.is_finite() {
+        true => most + row.iter().map(|number| (number - most).exp()).sum::<f64>().ln(),
+        false => most,
+    }
+}
+
+fn length(row: &[f64]) -> f64 {
+    row.iter().map(|number| number * number).sum::<f64>().sqrt()
+}
+
+/// `F.normalize`: rows of length 1.
+fn unit(tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
+    args.get(0, "p").is_none_or(|p| as_float(p) == Some(2.0)).then_some(())?;
+    along(of(tensor)?, axis_of(tensor, args.get(1, "dim"), Some(1))?, |row| {
+        let length = length(&row.to_vec()).max(1e-12);
+        row.mapv_inplace(|number| number / length);
+    })
+}
+
+/// The variance, or its root.
+fn deviation(is_root: bool, tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
+    let unbiased = match (args.keyword("unbiased"), args.keyword("correction")) {
+        (None, None) => true,
+        (Some(flag), None) => truth(flag)?,
+        (None, Some(Value::Int(Some(correction @ 0..=1)))) => *correction == 1,
+        _ => return None,
+    };
+    // A flag may stand in the place of the axes.
+    let axes_alone = args.positional().len() <= 1
+        && !matches!(args.positional().first(), Some(Value::Bool(_)));
+    axes_alone.then_some(())?;
+    reduced(tensor, args, |row| {
+        let mean = row.iter().sum::<f64>() / row.len() as f64;
+        let squares = row.iter().map(|number| (number - mean) * (number - mean)).sum::<f64>();
+        let variance = squares / (row.len() as f64 - f64::from(u8::from(unbiased)));
+        if is_root { variance.sqrt() } else { variance }
+    })
+}
+
+/// The Euclidean norm.
+fn norm(tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
+    let order = args.keyword("p").or_else(|| args.positional().first().copied());
+    let is_plain = order.is_none_or(|p| as_float(p) == Some(2.0)) && args.positional().len() <= 1;
+    is_plain.then_some(())?;
+    let is_behind =
+        |(name, _): &&(Option<Name>, Value)| name.as_deref().is_some_and(|name| name != "p");
+    let behind: Vec<_> = args.0.iter().filter(is_behind).cloned().collect();
+    reduced(tensor, &Args(&behind), length)
+}
+
+/// What is below a diagonal, or above it, with it.
+fn triangle(is_lower: bool, tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
+    let diagonal = args.get(0, "diagonal").map_or(Some(0), super::known)?;
+    let mut data = of(tensor)?;
+    let last = data.numbers.ndim().checked_sub(2)?;
+    for (index, number) in data.numbers.indexed_iter_mut() {
+        let above = index[last + 1] as i128 - index[last] as i128;
+        if (is_lower && above > diagonal) || (!is_lower && above < diagonal) {
+            *number = 0.0;
+        }
+    }
+    Some(data)
 }
 
 fn each(tensor: &Tensor, of_one: impl Fn(f64) -> f64) -> Option<Data> {
@@ -165,7 +197,7 @@ fn normalized(centers: bool, tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
         None if centers => 1e-5,
         // Of the type that it is computed in.
         None | Some(Value::None) => f64::from(f32::EPSILON),
-        Some(eps) => float(eps)?,
+        Some(eps) => as_float(eps)?,
     };
     let mut numbers: Vec<f64> = data.numbers.iter().copied().collect();
     for row in numbers.chunks_exact_mut(length.max(1)) {
@@ -194,7 +226,7 @@ fn attention(query: &Tensor, args: &Args<'_>) -> Option<Data> {
     let (query, key) = (of(query)?, of_value(args.get(0, "key")?)?);
     let value = of_value(args.get(1, "value")?)?;
     let is_told = |at: usize, name: &str| args.get(at, name).filter(|told| **told != Value::None);
-    if is_told(3, "dropout_p").is_some_and(|p| float(p) != Some(0.0))
+    if is_told(3, "dropout_p").is_some_and(|p| as_float(p) != Some(0.0))
         || args.keyword("enable_gqa").is_some_and(|told| truth(told) != Some(false))
     {
         return None;
@@ -203,7 +235,7 @@ fn attention(query: &Tensor, args: &Args<'_>) -> Option<Data> {
     let width = *query.numbers.shape().last()? as f64;
     let scale = match args.keyword("scale") {
         None | Some(Value::None) => width.sqrt().recip(),
-        Some(scale) => float(scale)?,
+        Some(scale) => as_float(scale)?,
     };
     let mut turned = key.numbers.clone();
     turned.swap_axes(rank.checked_sub(2)?, rank - 1);
@@ -227,11 +259,4 @@ fn attention(query: &Tensor, args: &Args<'_>) -> Option<Data> {
         };
     }
     product(&along(scores, last, |row| softmax(row, false))?, &value)
-}
-
-fn float(value: &Value) -> Option<f64> {
-    match as_number(value)? {
-        Number::Int(number) => number.map(|number| number as f64),
-        Number::Float(number) => number,
-    }
 }

@@ -1,12 +1,12 @@
 //! Losses, distances and convolutions.
 
-use ndarray::{ArrayD, Axis, IxDyn};
+use ndarray::{Array4, ArrayD, Axis, IxDyn};
 
 use super::arithmetic::zipped;
 use super::{Data, known, of, of_value};
 use crate::host::code::arguments::Args;
 use crate::host::value::dtype::is_integer;
-use crate::host::value::number::{Number, as_number};
+use crate::host::value::number::as_float;
 use crate::host::value::{Tensor, Value};
 
 /// Multiplications of one convolution; beyond, its numbers are not worked out.
@@ -66,7 +66,7 @@ fn cross_entropy(tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
         return None;
     }
     let ignored = args.keyword("ignore_index").map_or(Some(-100), known)? as f64;
-    let smoothing = args.keyword("label_smoothing").map_or(Some(0.0), float)?;
+    let smoothing = args.keyword("label_smoothing").map_or(Some(0.0), as_float)?;
     let mut losses = Vec::new();
     let mut counted = 0.0;
     for (row, class) in input.numbers.rows().into_iter().zip(&target.numbers) {
@@ -125,17 +125,18 @@ fn convolved(tensor: &Tensor, args: &Args<'_>, axes: usize) -> Option<Data> {
     let groups = args.get(5, "groups").map_or(Some(1), known)?;
     let groups = usize::try_from(groups).ok().filter(|groups| *groups > 0)?;
     // One axis counts as the second of two.
-    let planar = |data: &Data| -> Option<ArrayD<f64>> {
-        match (axes, data.numbers.ndim()) {
-            (1, 3) => Some(data.numbers.clone().insert_axis(Axis(2))),
-            (2, 4) => Some(data.numbers.clone()),
-            _ => None,
-        }
+    let planar = |data: &Data| -> Option<Array4<f64>> {
+        let planes = match (axes, data.numbers.ndim()) {
+            (1, 3) => data.numbers.clone().insert_axis(Axis(2)),
+            (2, 4) => data.numbers.clone(),
+            _ => return None,
+        };
+        planes.into_dimensionality().ok()
     };
     let padding = if axes == 1 { [0, padding[1]] } else { padding };
     let (image, kernel) = (planar(&input)?, planar(&weight)?);
-    let &[batch, channels, height, width] = image.shape() else { return None };
-    let &[outputs, inner, rows, columns] = kernel.shape() else { return None };
+    let (batch, channels, height, width) = image.dim();
+    let (outputs, inner, rows, columns) = kernel.dim();
     if channels != inner * groups || outputs % groups != 0 || stride.contains(&0) {
         return None;
     }
@@ -145,18 +146,18 @@ fn convolved(tensor: &Tensor, args: &Args<'_>, axes: usize) -> Option<Data> {
     };
     let (tall, wide) = (length(height, rows, 0)?, length(width, columns, 1)?);
     let shape = [batch, outputs, tall, wide];
+    let bias = match args.get(1, "bias").filter(|bias| **bias != Value::None) {
+        Some(bias) => of_value(bias)?.numbers.iter().copied().collect(),
+        None => vec![0.0; outputs],
+    };
     let steps = shape.iter().product::<usize>().checked_mul(inner * rows * columns)?;
-    if steps > MAX_STEPS {
+    if steps > MAX_STEPS || bias.len() != outputs {
         return None;
     }
-    let bias = match args.get(1, "bias").filter(|bias| **bias != Value::None) {
-        Some(bias) => Some(of_value(bias)?),
-        None => None,
-    };
     let one = |at: IxDyn| {
         let [batch, output, y, x] = [at[0], at[1], at[2], at[3]];
         let first = output / (outputs / groups) * inner;
-        let mut sum = bias.as_ref().map_or(0.0, |bias| bias.numbers[[output].as_slice()]);
+        let mut sum = bias[output];
         for channel in 0..inner {
             for row in 0..rows {
                 let Some(from) = (y * stride[0] + row * dilation[0]).checked_sub(padding[0]) else { continue };
@@ -166,8 +167,8 @@ fn convolved(tensor: &Tensor, args: &Args<'_>, axes: usize) -> Option<Data> {
                         continue;
                     };
                     if from < height && across < width {
-                        let pixel = image[[batch, first + channel, from, across].as_slice()];
-                        sum += pixel * kernel[[output, channel, row, column].as_slice()];
+                        let pixel = image[[batch, first + channel, from, across]];
+                        sum += pixel * kernel[[output, channel, row, column]];
                     }
                 }
             }
@@ -177,11 +178,4 @@ fn convolved(tensor: &Tensor, args: &Args<'_>, axes: usize) -> Option<Data> {
     let made = ArrayD::from_shape_fn(IxDyn(&shape), one);
     let made = if axes == 1 { made.index_axis_move(Axis(2), 0) } else { made };
     Some(input.with(made.as_standard_layout().into_owned()))
-}
-
-fn float(value: &Value) -> Option<f64> {
-    match as_number(value)? {
-        Number::Int(number) => number.map(|number| number as f64),
-        Number::Float(number) => number,
-    }
 }

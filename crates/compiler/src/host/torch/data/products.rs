@@ -8,7 +8,7 @@ use crate::host::code::arguments::Args;
 use crate::host::value::Tensor;
 
 /// Multiplications of one product; beyond, its numbers are not worked out.
-const MAX_STEPS: usize = 1 << 28;
+const MAX_STEPS: usize = 1 << 27;
 
 /// What a function makes of products of `tensor` and its arguments; `None` for other functions.
 pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
