@@ -13,7 +13,7 @@ use crate::host::value::number::as_float;
 use crate::host::value::{Tensor, Value};
 
 /// Numbers that functions of PyTorch may take to compute others.
-const MAX_EFFORT: i128 = 1 << 27;
+const MAX_EFFORT: i128 = 1 << 25;
 
 /// Functions, methods and operators that multiply each number with many, and how many numbers each counts for.
 const MULTIPLYING: &[&str] = &[

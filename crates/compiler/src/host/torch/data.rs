@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use half::{bf16, f16};
-use ndarray::{ArrayD, Axis, IxDyn};
+use ndarray::{ArrayD, ArrayViewD, Axis, IxDyn, ShapeBuilder};
 
 use crate::host::code::operators::position;
 use crate::host::torch::views;
@@ -160,10 +160,8 @@ pub(crate) fn of(tensor: &Tensor) -> Option<Data> {
     if count > most || strides.len() != sizes.len() {
         return None;
     }
-    if views::is_contiguous(tensor) == Some(true)
-        && let Some(listed) = contents.listed_first(count)
-    {
-        return Some(Data { dtype, numbers: ArrayD::from_shape_vec(IxDyn(&sizes), listed).ok()? });
+    if let Some(numbers) = laid_out(tensor, contents, &sizes, &strides) {
+        return Some(Data { dtype, numbers });
     }
     let mut all_known = true;
     let numbers = ArrayD::from_shape_fn(IxDyn(&sizes), |index| {
@@ -173,6 +171,23 @@ pub(crate) fn of(tensor: &Tensor) -> Option<Data> {
         number.unwrap_or_default()
     });
     all_known.then_some(Data { dtype, numbers })
+}
+
+/// Numbers that are listed, in the order that strides give them.
+fn laid_out(
+    tensor: &Tensor,
+    contents: &Contents,
+    sizes: &[usize],
+    strides: &[i128],
+) -> Option<ArrayD<f64>> {
+    let listed = contents.listed_first(usize::try_from(views::span(tensor)?).ok()?)?;
+    if views::is_contiguous(tensor) == Some(true) {
+        return ArrayD::from_shape_vec(IxDyn(sizes), listed).ok();
+    }
+    let strides = strides.iter().map(|stride| usize::try_from(*stride).ok());
+    let strides = strides.collect::<Option<Vec<usize>>>()?;
+    let layout = IxDyn(sizes).strides(IxDyn(&strides));
+    Some(ArrayViewD::from_shape(layout, &listed).ok()?.as_standard_layout().into_owned())
 }
 
 /// The numbers of a tensor, or a number as a tensor without dimensions.

@@ -41,6 +41,9 @@ const TIMES: f64 = 4.0;
 /// Numbers differ by so much of what is usual among those that are expected where they differ at all.
 const USUAL: f64 = 0.05;
 
+/// And by this much, where those are all near 0.
+const LEAST: f64 = 1e-4;
+
 /// One number differs by so much of that where it is the only one that does: another may well be rounded the
 /// other way, also to few bits.
 const ALONE: f64 = 0.5;
@@ -73,14 +76,15 @@ pub(crate) fn difference(
         let apart = if actual.is_nan() { f64::INFINITY } else { (actual - expected).abs() };
         let allowed = TIMES * (tolerance.absolute + tolerance.relative * expected.abs());
         let least = match is_whole {
-            true => f64::from(u8::from(&*expected_type != "i1")),
-            false => USUAL * usual,
+            // Of few bits they may be rounded.
+            true => f64::from(u8::from(matches!(&*expected_type, "i8" | "u8"))),
+            false => (USUAL * usual).max(LEAST),
         };
         if apart <= allowed + least {
             continue;
         }
         differing += 1;
-        far |= apart > allowed + ALONE * usual && !is_whole;
+        far |= apart > allowed + (ALONE * usual).max(LEAST) && !is_whole;
         if found.as_ref().is_none_or(|(most, _)| apart > *most) {
             let (at, all) = (index.slice().to_vec(), actuals.len());
             let [actual, expected] = [*actual, *expected].map(written);
