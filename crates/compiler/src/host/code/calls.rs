@@ -328,6 +328,7 @@ impl Host<'_> {
                 let name = path.last().map_or("", |name| &**name);
                 self.note_effort(name, values.iter().map(|(_, value)| value));
                 let result = self.exactly_called(&path, &args, result);
+                let result = self.in_order(result);
                 let result = data::noted(result, data::by_torch(&path, &args, self.ties()));
                 let result = match path.last() {
                     Some(name) => self.cast_automatically(name, result),
@@ -653,6 +654,7 @@ impl Host<'_> {
                 let result = self.cast_automatically(name, result);
                 let (numbers, result) = match receiver {
                     Value::Tensor(tensor) => {
+                        let result = self.in_order(result);
                         let result =
                             data::noted(result, data::of_method(name, tensor, args, self.ties()));
                         let drawn = drawn::mapped(name, tensor, args);

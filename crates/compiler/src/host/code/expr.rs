@@ -72,6 +72,7 @@ impl Host<'_> {
                     }
                     value => match operators::contents(*op, &lhs, &rhs) {
                         Contents::Unknown => {
+                            let value = self.in_order(value);
                             let value = data::noted(value, data::binary(*op, &lhs, &rhs));
                             let value = self.allocate_known(value);
                             let value = self.note_sums(*op, (&lhs, &rhs), value);

@@ -75,6 +75,19 @@ impl Host<'_> {
         Some(contents(dtype, numbers))
     }
 
+    /// What a function makes in memory of its own, laid out in order where nothing tells how it is, as one run may
+    /// do it that computes all numbers.
+    pub(crate) fn in_order(&self, mut made: Value) -> Value {
+        if self.launcher.is_some()
+            && let Value::Tensor(tensor) = &mut made
+            && tensor.memory().is_none()
+            && tensor.strides.iter().flatten().any(|stride| !matches!(stride, Value::Int(Some(_))))
+        {
+            tensor.strides = None;
+        }
+        made
+    }
+
     /// Notes that a function, a method or an operator computes numbers of these: a run that computes too many of
     /// them computes no more, and says nothing.
     pub(crate) fn note_effort<'v>(&mut self, name: &str, of: impl Iterator<Item = &'v Value>) {

@@ -228,7 +228,7 @@ pub(crate) fn item(tensor: &Tensor) -> Option<Value> {
 
 /// What a tensor holds, in nested lists.
 pub(crate) fn nested(tensor: &Tensor) -> Option<Value> {
-    fn lists(dtype: &str, numbers: ndarray::ArrayViewD<'_, f64>) -> Value {
+    fn lists(dtype: &str, numbers: ArrayViewD<'_, f64>) -> Value {
         match numbers.ndim() {
             0 => numbers.first().map_or(Value::Unknown, |number| as_value(dtype, *number)),
             _ => Value::List(numbers.outer_iter().map(|inner| lists(dtype, inner)).collect()),

@@ -138,8 +138,8 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>, ties: Ties) 
                     let flat = rolled(data.numbers.iter().copied().collect());
                     data.with(ArrayD::from_shape_vec(data.numbers.raw_dim(), flat).ok()?).into()
                 }
-                Some(_) => {
-                    let at = axis(1, None)?;
+                Some(dims) => {
+                    let at = axis_of(tensor, Some(dims), None)?;
                     let mut made = data.clone();
                     for mut lane in made.numbers.lanes_mut(Axis(at)) {
                         let row = rolled(lane.to_vec());

@@ -30,6 +30,14 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Ma
             let rows = positions(&rows, data.numbers.shape()[axis])?;
             data.with(data.numbers.select(Axis(axis), &rows)).into()
         }
+        "embedding" => {
+            let (rows, weight) = (data()?, of_value(args.get(0, "weight")?)?);
+            let shape = [rows.numbers.shape(), weight.numbers.shape().get(1..)?].concat();
+            let rows = positions(&rows.flat(), weight.numbers.shape()[0])?;
+            let numbers = weight.numbers.select(Axis(0), &rows);
+            weight.with(numbers.into_shape_with_order(IxDyn(&shape)).ok()?).into()
+        }
+        "reshape" | "flatten" | "ravel" => reshaped(&data()?, name, args)?.into(),
         "gather" => {
             let axis = axis_of(tensor, args.get(0, "dim"), None)?;
             gathered(&data()?, axis, &of_value(args.get(1, "index")?)?)?.into()
@@ -61,6 +69,24 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Ma
         }
         _ => return None,
     })
+}
+
+/// The same numbers in another shape, of which one size may follow from the others.
+fn reshaped(data: &Data, name: &str, args: &Args<'_>) -> Option<Data> {
+    let sizes: Vec<i128> = match (name, args.positional().as_slice()) {
+        ("ravel" | "flatten", []) if args.keywords().is_empty() => vec![-1],
+        ("reshape", [one]) if one.elements().is_some() => {
+            one.elements()?.iter().map(super::known).collect::<Option<_>>()?
+        }
+        ("reshape", several) => several.iter().map(|size| super::known(size)).collect::<Option<_>>()?,
+        _ => return None,
+    };
+    let told: i128 = sizes.iter().filter(|size| **size >= 0).product();
+    let rest = (data.numbers.len() as i128).checked_div(told)?;
+    let sizes = sizes.into_iter().map(|size| if size < 0 { rest } else { size } as usize);
+    let shape: Vec<usize> = sizes.collect();
+    let numbers: Vec<f64> = data.numbers.iter().copied().collect();
+    Some(data.with(ArrayD::from_shape_vec(IxDyn(&shape), numbers).ok()?))
 }
 
 /// The positions along each axis of what is not zero.

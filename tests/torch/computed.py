@@ -1,0 +1,118 @@
+"""Asks tile what numbers PyTorch's functions make, with PyTorch as the oracle.
+
+    python tests/torch/computed.py TILE
+
+Each expression is computed by PyTorch on numbers that are written down. A program computes it anew, copies the result
+with a kernel and compares it with what PyTorch computed: that must be silent (`WRONG` where it is not). Compared with
+something else it must be told of; where it is not, tile does not compute the expression (`unknown`). Needs PyTorch (a
+build for CPU will do), no GPU.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+
+INPUTS = {
+    "x": torch.randn(4, 6, generator=torch.Generator().manual_seed(1)),
+    "y": torch.randn(4, 6, generator=torch.Generator().manual_seed(2)),
+    "p": torch.rand(4, 6, generator=torch.Generator().manual_seed(3)) + 0.1,
+    "r": torch.randn(6, generator=torch.Generator().manual_seed(4)),
+    "m": torch.randn(6, 5, generator=torch.Generator().manual_seed(5)),
+    "b": torch.randn(2, 4, 6, generator=torch.Generator().manual_seed(6)),
+    "c": torch.randn(2, 6, 4, generator=torch.Generator().manual_seed(7)),
+    "k": torch.randn(4, 4, 3, generator=torch.Generator().manual_seed(8)),
+    "g": torch.randn(2, 4, 5, 6, generator=torch.Generator().manual_seed(9)),
+    "w": torch.randn(6, 2, 3, 3, generator=torch.Generator().manual_seed(10)),
+    "i": torch.tensor([3, 0, 5, 1]),
+    "j": torch.tensor([[1, 2], [0, 5], [3, 3], [4, 0]]),
+}
+
+EXPRESSIONS = """
+x + y | x - 2 * y | x / p | x ** 2 | p ** 0.5 | -x | x.abs() | x.exp() | p.log() | p.log2() | p.log10() | x.expm1()
+p.log1p() | p.sqrt() | p.rsqrt() | x.sin() | x.cos() | x.tan() | x.tanh() | x.sinh() | x.cosh() | x.atan() | x.erf()
+torch.erfc(x) | torch.sigmoid(x) | F.silu(x) | F.gelu(x) | F.gelu(x, approximate="tanh") | F.relu(x) | F.relu6(x * 4)
+F.leaky_relu(x) | F.leaky_relu(x, 0.2) | F.softplus(x) | F.mish(x) | F.hardswish(x * 3) | F.logsigmoid(x) | x.clamp(-0.5, 0.5)
+x.clamp(min=0.1) | torch.maximum(x, y) | torch.minimum(x, y) | torch.max(x, y) | torch.where(x > 0, x, y)
+x.masked_fill(x > 0, 2.0) | x.lerp(y, 0.3) | torch.addcmul(x, y, p, value=0.5) | torch.addcdiv(x, y, p) | x.round() | x.floor()
+x.sum() | x.sum(1) | x.sum(dim=0, keepdim=True) | x.mean() | x.mean(-1, keepdim=True) | x.amax(1) | x.max(dim=1).values
+x.max(dim=1).indices.float() | x.argmin(dim=0).float() | x.prod(1) | x.var(-1) | x.var(-1, unbiased=False) | x.std(0)
+x.std(dim=1, keepdim=True) | torch.var(x, dim=1, correction=0) | x.norm() | x.norm(dim=1) | x.norm(p=2, dim=-1, keepdim=True)
+torch.logsumexp(x, dim=1) | x.logsumexp(-1, keepdim=True) | x.cumsum(1) | x.cumprod(0) | torch.softmax(x, dim=1)
+F.softmax(x, -1) | x.softmax(dim=0) | F.log_softmax(x, dim=-1) | torch.softmax(x, axis=1) | F.normalize(x) | F.normalize(x, dim=0)
+F.normalize(x, p=2, dim=-1) | x @ m | torch.matmul(b, c) | torch.bmm(b, c) | torch.mm(x, m) | b @ m | x @ r
+torch.dot(r, r) | torch.outer(r, r) | F.linear(x, m.T.contiguous()) | F.linear(x, y, x[:, 0]) | torch.addmm(x[:, :5], x, m)
+torch.einsum("ij,jk->ik", x, m) | torch.einsum("bij,bjk->bik", b, c) | torch.einsum("ij,ij->i", x, y) | torch.einsum("ij->ji", x)
+torch.einsum("bij,jk->bik", b, m) | torch.einsum("ij,jk", x, m) | torch.einsum("i,j->ij", r, r)
+F.layer_norm(x, (6,)) | F.layer_norm(x, (6,), r, r) | F.layer_norm(b, (4, 6), eps=1e-3) | F.rms_norm(x, (6,), eps=1e-6)
+F.rms_norm(x, (6,), r, 1e-5) | F.scaled_dot_product_attention(b, b, b) | F.scaled_dot_product_attention(b, b * 2, b + 1, is_causal=True)
+F.scaled_dot_product_attention(b, b, b, scale=0.3) | F.scaled_dot_product_attention(b, b, b, attn_mask=b @ b.transpose(1, 2) > 0)
+F.cross_entropy(x, i) | F.cross_entropy(x, i, reduction="none") | F.cross_entropy(x, i, reduction="sum", label_smoothing=0.1)
+F.cross_entropy(x, i, ignore_index=0) | F.mse_loss(x, y) | F.mse_loss(x, y, reduction="sum") | F.l1_loss(x, y)
+F.binary_cross_entropy_with_logits(x, p) | torch.cdist(x, y) | F.conv1d(b, k) | F.conv1d(b, k, padding=1, stride=2)
+F.conv1d(b, k[:, :1].contiguous(), groups=4, padding=2) | F.conv2d(g, w[:, :2].repeat(1, 2, 1, 1), stride=2, padding=1)
+F.conv2d(g, w, groups=2) | F.conv2d(g, w, r, padding=(1, 0), dilation=(1, 2), groups=2) | F.pad(x, (1, 2)) | F.pad(x, (0, 1, 2, 0), value=3.0)
+x.tril() | x.triu(1) | torch.tril(x, diagonal=-1) | x.roll(1) | torch.roll(x, 2, dims=1) | x.flip(-1) | x.flip(0)
+torch.cat([x, y]) | torch.cat([x, y], dim=-1) | torch.stack([x, y], dim=1) | x.t().contiguous() | x.permute(1, 0).reshape(3, 8)
+b.transpose(1, 2).contiguous() | x[1:3] | x[:, ::2] | x[..., 1] | x[i.clamp(max=3)] | x.gather(1, j) | x.index_select(1, i)
+x.repeat(2, 1) | x.repeat_interleave(2, dim=0) | r.expand(4, 6).contiguous() | x.unsqueeze(1) * y | b.sum((0, 2)) | b.mean(dim=(1, 2))
+x.half().float() | x.bfloat16().float() | (x * 10).to(torch.int32).float() | (x > 0).float() | x.half() * 3 | (x.half() @ m.half()).float()
+x.sort(dim=1).values | x.topk(2, dim=1).values | x.argsort(dim=1).float() | F.one_hot(i, 6).float() | F.embedding(i, m)
+(x * x).sum(-1, keepdim=True).sqrt() | x / x.abs().amax(-1, keepdim=True) | torch.clamp((x * 127).round(), -127, 127).to(torch.int8).float()
+(x.to(torch.float8_e5m2)).float() | (x * 100).to(torch.float8_e4m3fn).float() | x.square().mean(-1).rsqrt()
+"""
+
+PROGRAM = '''import torch, triton
+import torch.nn.functional as F
+import triton.language as tl
+
+@triton.jit
+def copy(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y_ptr + i, tl.load(x_ptr + i, mask=i < n), mask=i < n)
+
+{inputs}
+made = ({expression}).contiguous()
+copied = torch.empty_like(made)
+copy[(triton.cdiv(made.numel(), 64),)](made, copied, made.numel(), BLOCK=64)
+expected = torch.tensor({expected})
+assert torch.allclose(copied.float(), expected, atol=1e-5, rtol=1e-4)
+'''
+
+
+def findings(tile, expression, expected):
+    used = (name for name in INPUTS if any(c == name for c in names(expression)))
+    inputs = "\n".join(f"{name} = torch.tensor({INPUTS[name].tolist()})" for name in used)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "program.py"
+        path.write_text(PROGRAM.format(inputs=inputs, expression=expression, expected=expected))
+        done = subprocess.run([tile, "check", path, "--format", "json"], capture_output=True, text=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def names(expression):
+    tree = compile(expression, "", "eval")
+    return tree.co_names
+
+
+def main():
+    tile = sys.argv[1]
+    expressions = [e.strip() for line in EXPRESSIONS.strip().splitlines() for e in line.split(" | ")]
+    counts = {"right": 0, "unknown": 0, "WRONG": 0}
+    for expression in expressions:
+        expected = eval(expression, {"torch": torch, "F": F, **INPUTS}).float()
+        told = lambda numbers: any(f.get("code") == "launch/wrong-result" for f in findings(tile, expression, numbers))
+        verdict = "WRONG" if told(expected.tolist()) else "right" if told((expected * 3 + 7).tolist()) else "unknown"
+        counts[verdict] += 1
+        if verdict != "right":
+            print(f"{verdict:8} {expression}")
+    print(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
+    sys.exit(counts["WRONG"] > 0)
+
+
+if __name__ == "__main__":
+    main()
