@@ -116,14 +116,14 @@ impl<'a> HostCode<'a> {
     /// has jit functions; of others, where it calls what launches kernels.
     pub(super) fn failures(&self, file: FileId) -> Vec<Failure> {
         let file = self.file(file);
-        file.failures(&file.pieces_about_kernels())
+        file.failures(&file.pieces_about_kernels(takes_nothing))
     }
 
     /// What the same code compares after launches and finds wrong, in a run that computes all numbers with what
     /// `begin` gives it to execute launches.
     pub(super) fn disagreements(&self, file: FileId, begin: &Begin<'_>) -> Vec<Failure> {
         let file = self.file(file);
-        file.disagreements(&file.pieces_about_kernels(), begin)
+        file.disagreements(&file.pieces_about_kernels(is_given_all), begin)
     }
 
     fn file(&self, file: FileId) -> Rc<HostFile<'a>> {
@@ -376,13 +376,9 @@ impl<'a> HostFile<'a> {
         found
     }
 
-    /// The program and the functions that take nothing, as far as they have to do with kernels.
-    fn pieces_about_kernels(&self) -> Vec<Piece> {
-        let takes_nothing = |item: &Item| match &item.kind {
-            ItemKind::Function(function) => item.scope.is_empty() && function.params.is_empty(),
-            _ => false,
-        };
-        let items = (0..).zip(&self.module.items).filter(|(_, item)| takes_nothing(item));
+    /// The program and the functions that run by themselves, as far as they have to do with kernels.
+    fn pieces_about_kernels(&self, runs: fn(&Item) -> bool) -> Vec<Piece> {
+        let items = (0..).zip(&self.module.items).filter(|(_, item)| runs(item));
         let mut items: Vec<u32> = items.map(|(index, _)| index).collect();
         let mut has_program = !self.module.mains.is_empty();
         if jit_functions(self.sources, self.file).is_empty() {
@@ -679,6 +675,23 @@ impl<'a> HostFile<'a> {
             Piece::Launch(index) => host.observe(self.file, &self.module.launches[index as usize]),
         }
     }
+}
+
+/// Whether an item is a function of a module that takes nothing.
+fn takes_nothing(item: &Item) -> bool {
+    match &item.kind {
+        ItemKind::Function(function) => item.scope.is_empty() && function.params.is_empty(),
+        _ => false,
+    }
+}
+
+/// Whether it is one, or a test, which decorators give what it takes.
+fn is_given_all(item: &Item) -> bool {
+    let is_test = |item: &Item| match &item.kind {
+        ItemKind::Function(function) => item.scope.is_empty() && is_test(function),
+        _ => false,
+    };
+    takes_nothing(item) || is_test(item)
 }
 
 /// Expressions evaluated for each function of a module that runs by itself.

@@ -1,7 +1,7 @@
 //! Statements of host code, and how blocks of them end.
 
 use crate::builtins::TORCH;
-use crate::hir::{Expr, ExprId, Handler, Literal, Stmt, StmtId};
+use crate::hir::{Body, Expr, ExprId, Handler, Literal, Stmt, StmtId};
 use crate::host::code::doubt::Doubt;
 use crate::host::code::installed::is_installed;
 use crate::host::code::operators;
@@ -28,6 +28,19 @@ const MAX_TRIPS: u32 = 4096;
 /// A loop that nothing ends but what is inside of it runs so often at most, for as long as it is known
 /// that nothing does.
 const MAX_ENDLESS_TRIPS: u32 = 64;
+
+/// Whether a context manager may put something else in the place of functions: `mock.patch(...)`.
+fn patches(body: &Body, manager: ExprId) -> bool {
+    let Expr::Call { callee, .. } = &body.exprs[manager] else { return false };
+    let is_patch = |name: &str| name.contains("patch") || name.contains("context");
+    match &body.exprs[*callee] {
+        Expr::Name(name) => is_patch(name),
+        Expr::Attribute { value, attr } => {
+            is_patch(attr) || matches!(&body.exprs[*value], Expr::Name(name) if is_patch(name))
+        }
+        _ => false,
+    }
+}
 
 /// How a block ends.
 pub(crate) enum Flow {
@@ -263,7 +276,9 @@ impl Host<'_> {
                 if !self.doubt.raised {
                     let hands_on = |(manager, _): &(ExprId, _)| self.is_of_torch(frame, *manager);
                     // What enters it is run; a run that computes all numbers meets no exception to take.
-                    let hand_on = self.launcher.is_some() || items.iter().all(hands_on);
+                    let patches = |(manager, _): &(ExprId, _)| patches(code.body(), *manager);
+                    let hand_on = items.iter().all(hands_on)
+                        || self.launcher.is_some() && !items.iter().any(patches);
                     let casts = items.iter().any(|(manager, _)| self.casts(frame, *manager));
                     let drops =
                         items.iter().any(|(manager, _)| self.drops_gradients(frame, *manager));

@@ -1,8 +1,8 @@
 //! Launches of a run that computes all numbers: they are executed where they happen, and memory holds then
 //! what they leave.
 
-use crate::hir::Name;
-use crate::host::Host;
+use crate::hir::{Function, Name};
+use crate::host::{Host, Variables};
 use crate::host::code::arguments::Args;
 use crate::host::launch::ObservedLaunch;
 use crate::host::torch::data::{Draws, MAX_COMPUTED, contents, of_type, whole};
@@ -11,6 +11,9 @@ use crate::host::value::contents::Contents;
 use crate::host::value::dtype::is_float;
 use crate::host::value::number::as_float;
 use crate::host::value::{Tensor, Value};
+use crate::project::Resolution;
+use crate::project::launchers::is_test;
+use crate::source::FileId;
 
 /// Numbers that functions of PyTorch may take to compute others.
 const MAX_EFFORT: i128 = 1 << 25;
@@ -159,6 +162,30 @@ impl Host<'_> {
             }
             _ => None,
         }
+    }
+
+    /// Whether a run that computes all numbers runs a test as it stands: decorators give it all that it takes, and do
+    /// nothing else.
+    pub(crate) fn is_given_all(
+        &self,
+        file: FileId,
+        scope: &[Name],
+        function: &Function,
+        given: &Variables,
+    ) -> bool {
+        let marks = |decorator: &Resolution| match decorator {
+            Resolution::External(path) => match path.as_slice() {
+                [pytest, mark, name] => {
+                    [&**pytest, &**mark] == ["pytest", "mark"] && &**name != "xfail"
+                }
+                _ => false,
+            },
+            _ => false,
+        };
+        self.launcher.is_some()
+            && is_test(function)
+            && function.params.iter().all(|param| given.contains_key(&param.name))
+            && self.decorators(file, scope, function).iter().all(marks)
     }
 
     /// Notes what a call does to the generator of random numbers: the same seed draws the same numbers again, and
