@@ -8,7 +8,7 @@ use crate::host::code::arguments::Args;
 use crate::host::value::Value;
 
 /// Multiplications of one product; beyond, its numbers are not worked out.
-const MAX_STEPS: usize = 1 << 26;
+const MAX_STEPS: usize = 1 << 24;
 
 /// `torch.einsum(pattern, ...)`, without `...` in the pattern.
 pub(super) fn einsum(args: &Args<'_>) -> Option<Data> {

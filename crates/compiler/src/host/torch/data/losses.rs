@@ -10,7 +10,7 @@ use crate::host::value::number::as_float;
 use crate::host::value::{Tensor, Value};
 
 /// Multiplications of one convolution; beyond, its numbers are not worked out.
-const MAX_STEPS: usize = 1 << 26;
+const MAX_STEPS: usize = 1 << 23;
 
 /// What a function makes of `tensor` and its arguments; `None` for other functions.
 pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
