@@ -37,9 +37,9 @@ mod written;
 
 pub(crate) use alternatives::alternatives;
 pub use argument::{Annotated, annotated};
+pub(crate) use bind::executed_launch;
 pub use config::{Config, Configured};
 pub(crate) use discover::under_sizes;
-pub(crate) use bind::executed_launch;
 pub use discover::{Discovery, bind, discover};
 pub use facts::Facts;
 pub use flags::{Flags, parse_value};

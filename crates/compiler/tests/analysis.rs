@@ -61,7 +61,13 @@ fn findings(sources: &MemorySources, file: FileId, text: &str, compile: bool) ->
     let flags = Flags::default();
     let discovery = Discovery::new(sources, &flags);
     found.extend(analysis::check_host(sources, &discovery, file));
-    found.extend(analysis::check_results(sources, rules, &discovery, file, &tile_executor::Executor));
+    found.extend(analysis::check_results(
+        sources,
+        rules,
+        &discovery,
+        file,
+        &tile_executor::Executor,
+    ));
     for at in project::kernels(sources, file) {
         let specs = discover(sources, at, &Flags::default());
         let mut proved = Vec::new();

@@ -31,7 +31,14 @@ pub fn check_results(
     file: FileId,
     executor: &dyn Execute,
 ) -> Vec<Diagnostic> {
-    let begin = || Launches { sources, rules, executor, rest: Cell::new(MAX_WORK), most: Cell::new(MAX_LAUNCHES), lowered: RefCell::default() };
+    let begin = || Launches {
+        sources,
+        rules,
+        executor,
+        rest: Cell::new(MAX_WORK),
+        most: Cell::new(MAX_LAUNCHES),
+        lowered: RefCell::default(),
+    };
     let failures = discovery.disagreements(file, &|run| run(&begin())).into_iter();
     failures.filter_map(|failure| finding(sources, file, &failure)).collect()
 }
@@ -52,11 +59,13 @@ impl Launches<'_> {
     fn function(&self, launch: &PastLaunch) -> Option<Rc<Function>> {
         let (kernel, spec) = (launch.kernel, &launch.spec);
         let mut lowered = self.lowered.borrow_mut();
-        let is_known = |(of, under, _): &&(ItemRef, Specialization, _)| *of == kernel && under == spec;
+        let is_known =
+            |(of, under, _): &&(ItemRef, Specialization, _)| *of == kernel && under == spec;
         if let Some((.., function)) = lowered.iter().find(is_known) {
             return function.clone();
         }
-        let function = self.rules.lowering(self.sources, kernel).of_other(kernel, spec).map(Rc::new);
+        let function =
+            self.rules.lowering(self.sources, kernel).of_other(kernel, spec).map(Rc::new);
         lowered.push((kernel, spec.clone(), function.clone()));
         function
     }

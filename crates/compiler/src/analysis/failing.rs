@@ -20,7 +20,8 @@ pub fn check_host(
 }
 
 /// How it is seen that a comparison does not hold.
-const HOW_SEEN: &str = "seen by running this code on the CPU, with random numbers as one run may draw them";
+const HOW_SEEN: &str =
+    "seen by running this code on the CPU, with random numbers as one run may draw them";
 
 /// Whether a launch is given what is not there, and that is told of the launch.
 fn is_told_of_launch(sources: &dyn Sources, discovery: &Discovery<'_>, failure: &Failure) -> bool {
@@ -44,7 +45,11 @@ fn is_told_of_launch(sources: &dyn Sources, discovery: &Discovery<'_>, failure: 
 }
 
 /// The finding about an exception, in the file that runs.
-pub(super) fn finding(sources: &dyn Sources, file: FileId, failure: &Failure) -> Option<Diagnostic> {
+pub(super) fn finding(
+    sources: &dyn Sources,
+    file: FileId,
+    failure: &Failure,
+) -> Option<Diagnostic> {
     let message = match &failure.exception {
         Exception::Assertion(compared) => {
             format!("this assertion does not hold{}", values(sources, compared))
@@ -55,9 +60,14 @@ pub(super) fn finding(sources: &dyn Sources, file: FileId, failure: &Failure) ->
         Exception::Disagreement(compared, difference) => {
             let difference = difference.as_deref().map(difference_text);
             match difference {
-                Some(difference) => format!("what kernels leave is not what it must be: {difference}"),
+                Some(difference) => {
+                    format!("what kernels leave is not what it must be: {difference}")
+                }
                 None => {
-                    format!("what kernels leave is not what it must be{}", values(sources, compared))
+                    format!(
+                        "what kernels leave is not what it must be{}",
+                        values(sources, compared)
+                    )
                 }
             }
         }

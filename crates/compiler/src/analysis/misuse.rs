@@ -48,7 +48,9 @@ pub(super) fn misuse_text(misuse: &Misuse) -> String {
 }
 
 /// In what tensors differ that are compared.
-pub(super) fn difference_text(Difference { count, all, at, actual, expected }: &Difference) -> String {
+pub(super) fn difference_text(
+    Difference { count, all, at, actual, expected }: &Difference,
+) -> String {
     let at = at.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
     let differ = if *count == 1 { "differs" } else { "differ" };
     format!("{count} of {all} elements {differ}: at [{at}] there is {actual} instead of {expected}")

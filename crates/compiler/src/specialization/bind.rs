@@ -12,7 +12,8 @@ use super::flags::Flags;
 use super::guess::KernelFacts;
 use super::heuristics::computed;
 use super::known::{
-    ArgFault, Binding, Happened, KnownArg, KnownLaunch, has_hooks, Past, PastLaunch, PastStep, known_launch,
+    ArgFault, Binding, Happened, KnownArg, KnownLaunch, Past, PastLaunch, PastStep, has_hooks,
+    known_launch,
 };
 use super::launches::ShownLaunches;
 use super::tuning::{Tuning, launched_tuning, tuning_by};

@@ -30,7 +30,11 @@ impl Memory {
 }
 
 /// What those before `launch` left in its memory.
-pub(super) fn left(launch: &KnownLaunch, lowering: &Lowering<'_>, executor: &dyn Execute) -> Memory {
+pub(super) fn left(
+    launch: &KnownLaunch,
+    lowering: &Lowering<'_>,
+    executor: &dyn Execute,
+) -> Memory {
     let Some(past) = &launch.past else { return Memory::default() };
     let mut done: Vec<Memory> = Vec::new();
     for PastStep { what, left } in &past.steps {
@@ -100,19 +104,15 @@ fn after(
 }
 
 /// What a launch leaves in memory of which all is known that leads to it, and how many elements its operations
-/// may have gone through, at most `work`. What nobody wrote is no number.
+/// may have gone through, at most `work`. What nobody wrote is 0, as new memory of a GPU mostly is.
 pub(in crate::analysis) fn left_by(
     func: &Function,
     launch: &KnownLaunch,
     executor: &dyn Execute,
     work: u64,
 ) -> Option<(Vec<LeftMemory>, u64)> {
-    const NEVER_WRITTEN: f64 = -77.0;
-    let known = |buffer: &KnownBuffer, scalar: Scalar| match &buffer.contents {
-        Contents::Uninitialized => {
-            let fill = if scalar.is_int() { NEVER_WRITTEN } else { f64::NAN };
-            Some(vec![fill; usize::try_from(buffer.elements).ok()?])
-        }
+    let known = |buffer: &KnownBuffer, _| match &buffer.contents {
+        Contents::Uninitialized => Some(vec![0.0; usize::try_from(buffer.elements).ok()?]),
         Contents::Progression { .. } | Contents::Listed(_) | Contents::Floats(_) => {
             buffer.numbers()
         }

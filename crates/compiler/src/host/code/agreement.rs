@@ -171,9 +171,8 @@ impl Host<'_> {
         let exceeds = |error: f64, bound: f64| {
             error.is_nan() || error > TIMES * bound.abs() && error > LEAST_ERROR
         };
-        let falls_short = |value: f64, bound: f64| {
-            value.is_nan() || bound > 0.0 && value < bound * (1.0 - PART)
-        };
+        let falls_short =
+            |value: f64, bound: f64| value.is_nan() || bound > 0.0 && value < bound * (1.0 - PART);
         match op {
             CompareOp::Lt | CompareOp::Le if exceeds(left, right) => Some(false),
             CompareOp::Lt | CompareOp::Le if falls_short(left, right) => Some(true),
@@ -204,7 +203,8 @@ fn compared_throughout(
 
 /// What is compared.
 fn sides<'a>(args: &Args<'a>) -> Option<[&'a Value; 2]> {
-    const NAMES: [&[&str]; 2] = [&["input", "actual", "a", "x"], &["other", "expected", "desired", "b", "y"]];
+    const NAMES: [&[&str]; 2] =
+        [&["input", "actual", "a", "x"], &["other", "expected", "desired", "b", "y"]];
     let side = |at: usize| {
         let named = || NAMES[at].iter().find_map(|name| args.keyword(name));
         args.positional().get(at).copied().or_else(named)

@@ -114,12 +114,7 @@ impl Host<'_> {
     }
 
     /// Notes that tensors differ where a condition decides no more than what is printed.
-    pub(crate) fn note_reported(
-        &mut self,
-        frame: &mut Frame,
-        test: ExprId,
-        ways: [&[StmtId]; 2],
-    ) {
+    pub(crate) fn note_reported(&mut self, frame: &mut Frame, test: ExprId, ways: [&[StmtId]; 2]) {
         let code = frame.code.clone();
         let body = code.body();
         let prints = |way: &[StmtId]| way.iter().all(|stmt| is_print(body, *stmt));

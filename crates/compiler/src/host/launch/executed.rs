@@ -2,7 +2,6 @@
 //! what they leave.
 
 use crate::hir::{Function, Name};
-use crate::host::{Host, Variables};
 use crate::host::code::arguments::Args;
 use crate::host::launch::ObservedLaunch;
 use crate::host::torch::data::{Draws, MAX_COMPUTED, contents, of_type, whole};
@@ -11,6 +10,7 @@ use crate::host::value::contents::Contents;
 use crate::host::value::dtype::is_float;
 use crate::host::value::number::as_float;
 use crate::host::value::{Tensor, Value};
+use crate::host::{Host, Variables};
 use crate::project::Resolution;
 use crate::project::launchers::is_test;
 use crate::source::FileId;
@@ -20,7 +20,14 @@ const MAX_EFFORT: i128 = 1 << 25;
 
 /// Functions, methods and operators that multiply each number with many, and how many numbers each counts for.
 const MULTIPLYING: &[&str] = &[
-    "addmm", "bmm", "conv1d", "conv2d", "einsum", "linear", "matmul", "mm",
+    "addmm",
+    "bmm",
+    "conv1d",
+    "conv2d",
+    "einsum",
+    "linear",
+    "matmul",
+    "mm",
     "scaled_dot_product_attention",
 ];
 const TIMES_OF_PRODUCTS: i128 = 16;
@@ -193,7 +200,8 @@ impl Host<'_> {
     pub(crate) fn note_generator(&mut self, path: &[Name], args: &Args<'_>) {
         let Some(name) = path.last().filter(|_| self.launcher.is_some()) else { return };
         if name.contains("seed") {
-            self.numbers = match args.positional().first().copied().or_else(|| args.keyword("seed")) {
+            self.numbers = match args.positional().first().copied().or_else(|| args.keyword("seed"))
+            {
                 Some(Value::Int(Some(seed))) => Some(Draws::seeded(*seed)),
                 _ => None,
             };

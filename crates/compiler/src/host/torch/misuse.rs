@@ -3,9 +3,9 @@
 use crate::builtins::{classes, torch};
 use crate::hir::{BinaryOp, Name};
 use crate::host::code::arguments::Args;
+use crate::host::torch::data::Difference;
 use crate::host::value::dtype::is_float;
 use crate::host::value::number::as_number;
-use crate::host::torch::data::Difference;
 use crate::host::value::{Tensor, Value};
 
 /// A use of a tensor, or of a tuple as its shape is one, that gives no value.

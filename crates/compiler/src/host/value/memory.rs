@@ -231,7 +231,8 @@ impl Host<'_> {
             value.change_tensors(&|tensor| {
                 let filled = tensor.memory().and_then(|id| {
                     // A view of another type has other numbers.
-                    let is_same = self.types.get(&id).is_none_or(|of| tensor.dtype.as_ref() == Some(of));
+                    let is_same =
+                        self.types.get(&id).is_none_or(|of| tensor.dtype.as_ref() == Some(of));
                     self.filled.get(&id).filter(|_| is_same)
                 });
                 if let (Some(storage), Some(filled)) = (&mut tensor.storage, filled) {

@@ -255,7 +255,8 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Da
         }
         "addcmul" | "addcdiv" => {
             let (a, b) = (of_value(args.get(0, "tensor1")?)?, of_value(args.get(1, "tensor2")?)?);
-            let value = args.keyword("value").map_or(Some(1.0), |value| of_value(value)?.number())?;
+            let value =
+                args.keyword("value").map_or(Some(1.0), |value| of_value(value)?.number())?;
             let function: OfTwo = match name {
                 "addcmul" => |a, b| Some(a * b),
                 _ => |a, b| Some(a / b),

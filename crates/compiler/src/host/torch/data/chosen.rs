@@ -78,7 +78,9 @@ fn reshaped(data: &Data, name: &str, args: &Args<'_>) -> Option<Data> {
         ("reshape", [one]) if one.elements().is_some() => {
             one.elements()?.iter().map(super::known).collect::<Option<_>>()?
         }
-        ("reshape", several) => several.iter().map(|size| super::known(size)).collect::<Option<_>>()?,
+        ("reshape", several) => {
+            several.iter().map(|size| super::known(size)).collect::<Option<_>>()?
+        }
         _ => return None,
     };
     let told: i128 = sizes.iter().filter(|size| **size >= 0).product();

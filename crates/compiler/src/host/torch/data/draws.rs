@@ -115,7 +115,11 @@ impl Draws {
         }
     }
 
-    pub(crate) fn floats(&mut self, count: usize, mut next: impl FnMut(&mut Draws) -> f64) -> Contents {
+    pub(crate) fn floats(
+        &mut self,
+        count: usize,
+        mut next: impl FnMut(&mut Draws) -> f64,
+    ) -> Contents {
         Contents::Floats((0..count).map(|_| f64::from(next(self) as f32).to_bits()).collect())
     }
 

@@ -12,14 +12,16 @@ const MAX_STEPS: usize = 1 << 24;
 
 /// `torch.einsum(pattern, ...)`, without `...` in the pattern.
 pub(super) fn einsum(args: &Args<'_>) -> Option<Data> {
-    let (Value::Str(pattern), operands) = args.positional().split_first().map(|(pattern, rest)| {
-        let listed = match rest {
-            [one] => one.elements(),
-            _ => None,
-        };
-        let operands = listed.unwrap_or_else(|| rest.iter().map(|of| Value::clone(of)).collect());
-        (Value::clone(pattern), operands)
-    })?
+    let (Value::Str(pattern), operands) =
+        args.positional().split_first().map(|(pattern, rest)| {
+            let listed = match rest {
+                [one] => one.elements(),
+                _ => None,
+            };
+            let operands =
+                listed.unwrap_or_else(|| rest.iter().map(|of| Value::clone(of)).collect());
+            (Value::clone(pattern), operands)
+        })?
     else {
         return None;
     };
@@ -143,7 +145,8 @@ pub(super) fn einops(name: &str, args: &Args<'_>) -> Option<Data> {
         groups.iter().flatten().filter(|axis| *axis != "1").cloned().collect::<Vec<String>>()
     };
     let (from, to) = (named(&left), named(&right));
-    let shape: Vec<usize> = from.iter().map(|axis| sizes.get(axis).copied()).collect::<Option<_>>()?;
+    let shape: Vec<usize> =
+        from.iter().map(|axis| sizes.get(axis).copied()).collect::<Option<_>>()?;
     let mut numbers =
         data.numbers.as_standard_layout().into_owned().into_shape_with_order(IxDyn(&shape)).ok()?;
     let mut axes = from;
@@ -161,7 +164,12 @@ pub(super) fn einops(name: &str, args: &Args<'_>) -> Option<Data> {
         };
         axes.remove(at);
     }
-    for axis in to.iter().filter(|axis| name == "repeat" && !axes.contains(axis)).cloned().collect::<Vec<_>>() {
+    for axis in to
+        .iter()
+        .filter(|axis| name == "repeat" && !axes.contains(axis))
+        .cloned()
+        .collect::<Vec<_>>()
+    {
         let size = match axis.parse::<usize>() {
             Ok(size) => size,
             Err(_) => usize::try_from(given(&axis)?).ok()?,

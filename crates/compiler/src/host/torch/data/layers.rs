@@ -98,8 +98,8 @@ fn deviation(is_root: bool, tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
         _ => return None,
     };
     // A flag may stand in the place of the axes.
-    let axes_alone = args.positional().len() <= 1
-        && !matches!(args.positional().first(), Some(Value::Bool(_)));
+    let axes_alone =
+        args.positional().len() <= 1 && !matches!(args.positional().first(), Some(Value::Bool(_)));
     axes_alone.then_some(())?;
     reduced(tensor, args, |row| {
         let mean = row.iter().sum::<f64>() / row.len() as f64;
@@ -139,7 +139,11 @@ fn each(tensor: &Tensor, of_one: impl Fn(f64) -> f64) -> Option<Data> {
     Some(data.with(data.numbers.mapv(of_one)))
 }
 
-fn along(mut data: Data, axis: usize, change: impl Fn(&mut ArrayViewMut1<'_, f64>)) -> Option<Data> {
+fn along(
+    mut data: Data,
+    axis: usize,
+    change: impl Fn(&mut ArrayViewMut1<'_, f64>),
+) -> Option<Data> {
     data.numbers.lanes_mut(Axis(axis)).into_iter().for_each(|mut row| change(&mut row));
     Some(data)
 }
@@ -210,9 +214,10 @@ fn normalized(centers: bool, tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
     let mut made = data.with(ArrayD::from_shape_vec(data.numbers.raw_dim(), numbers).ok()?);
     let given = |at: usize, name: &str| args.get(at, name).filter(|given| **given != Value::None);
     if let Some(weight) = given(1, "weight") {
-        made.numbers = super::arithmetic::zipped(&made.numbers, &of_value(weight)?.numbers, |a, b| {
-            Some(a * b)
-        })?;
+        made.numbers =
+            super::arithmetic::zipped(&made.numbers, &of_value(weight)?.numbers, |a, b| {
+                Some(a * b)
+            })?;
     }
     if let Some(bias) = given(2, "bias").filter(|_| centers) {
         made.numbers =
@@ -251,7 +256,8 @@ fn attention(query: &Tensor, args: &Args<'_>) -> Option<Data> {
     }
     if let Some(mask) = is_told(2, "attn_mask") {
         let mask = of_value(mask)?;
-        let masked = |score: f64, mask: f64| Some(if mask != 0.0 { score } else { f64::NEG_INFINITY });
+        let masked =
+            |score: f64, mask: f64| Some(if mask != 0.0 { score } else { f64::NEG_INFINITY });
         let added = |score: f64, mask: f64| Some(score + mask);
         scores.numbers = match &*mask.dtype {
             "i1" => super::arithmetic::zipped(&scores.numbers, &mask.numbers, masked)?,

@@ -79,7 +79,11 @@ fn cross_entropy(tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
         let log_sum = most + row.iter().map(|number| (number - most).exp()).sum::<f64>().ln();
         let right = log_sum - row.get(usize::try_from(*class as i64).ok()?)?;
         let all = log_sum - row.sum() / row.len() as f64;
-        losses.push(if smoothing == 0.0 { right } else { (1.0 - smoothing) * right + smoothing * all });
+        losses.push(if smoothing == 0.0 {
+            right
+        } else {
+            (1.0 - smoothing) * right + smoothing * all
+        });
     }
     reduced(Data::row(&input.dtype, losses), counted, args)
 }
@@ -87,7 +91,10 @@ fn cross_entropy(tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
 /// The distances of rows.
 fn distances(tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
     let (a, b) = (of(tensor)?, of_value(args.get(0, "x2")?)?);
-    if a.numbers.ndim() != 2 || b.numbers.ndim() != 2 || a.numbers.shape()[1] != b.numbers.shape()[1] {
+    if a.numbers.ndim() != 2
+        || b.numbers.ndim() != 2
+        || a.numbers.shape()[1] != b.numbers.shape()[1]
+    {
         return None;
     }
     let shape = [a.numbers.shape()[0], b.numbers.shape()[0]];
@@ -160,9 +167,12 @@ fn convolved(tensor: &Tensor, args: &Args<'_>, axes: usize) -> Option<Data> {
         let mut sum = bias[output];
         for channel in 0..inner {
             for row in 0..rows {
-                let Some(from) = (y * stride[0] + row * dilation[0]).checked_sub(padding[0]) else { continue };
+                let Some(from) = (y * stride[0] + row * dilation[0]).checked_sub(padding[0]) else {
+                    continue;
+                };
                 for column in 0..columns {
-                    let Some(across) = (x * stride[1] + column * dilation[1]).checked_sub(padding[1])
+                    let Some(across) =
+                        (x * stride[1] + column * dilation[1]).checked_sub(padding[1])
                     else {
                         continue;
                     };

@@ -17,11 +17,13 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Da
         "matmul" | "__matmul__" => product(&of(tensor)?, &other(0, "other")?),
         "mm" | "bmm" => product(&of(tensor)?, &other(0, "mat2")?),
         "mv" | "dot" | "inner" | "vdot" => {
-            let (a, b) = (of(tensor)?, args.positional().first().and_then(|other| of_value(other))?);
+            let (a, b) =
+                (of(tensor)?, args.positional().first().and_then(|other| of_value(other))?);
             (b.numbers.ndim() == 1).then(|| product(&a, &b))?
         }
         "outer" | "ger" => {
-            let (a, b) = (of(tensor)?, args.positional().first().and_then(|other| of_value(other))?);
+            let (a, b) =
+                (of(tensor)?, args.positional().first().and_then(|other| of_value(other))?);
             let column = a.with(a.numbers.clone().insert_axis(Axis(1)));
             let row = b.with(b.numbers.clone().insert_axis(Axis(0)));
             (a.numbers.ndim() == 1 && b.numbers.ndim() == 1).then(|| product(&column, &row))?
@@ -29,7 +31,10 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Da
         "linear" => {
             let weight = other(0, "weight")?;
             let made = product(&of(tensor)?, &weight.with(weight.numbers.t().to_owned()))?;
-            match args.get(1, "bias").filter(|bias| !matches!(bias, crate::host::value::Value::None)) {
+            match args
+                .get(1, "bias")
+                .filter(|bias| !matches!(bias, crate::host::value::Value::None))
+            {
                 None => Some(made),
                 Some(bias) => sum(&made, &of_value(bias)?),
             }
@@ -61,13 +66,14 @@ pub(super) fn product(a: &Data, b: &Data) -> Option<Data> {
     let [other, columns] = [right.shape()[of_right], right.shape()[of_right + 1]];
     let batches = broadcast(&left.shape()[..batch], &right.shape()[..of_right])?;
     let count: usize = batches.iter().product();
-    let steps = [rows, inner, columns].iter().try_fold(count, |all, size| all.checked_mul(*size))?;
+    let steps =
+        [rows, inner, columns].iter().try_fold(count, |all, size| all.checked_mul(*size))?;
     if inner != other || steps > MAX_STEPS {
         return None;
     }
     let stacked = |numbers: &ArrayD<f64>, sizes: [usize; 2]| -> Option<Vec<Array2<f64>>> {
         let shape: Vec<usize> = batches.iter().copied().chain(sizes).collect();
-        let all = numbers.broadcast(IxDyn(&shape))?.to_owned();
+        let all = numbers.broadcast(IxDyn(&shape))?.as_standard_layout().into_owned();
         let all = all.into_shape_with_order((count, sizes[0], sizes[1])).ok()?;
         Some(all.outer_iter().map(|one| one.to_owned()).collect())
     };
