@@ -111,10 +111,14 @@ pub(in crate::analysis) fn left_by(
     executor: &dyn Execute,
     work: u64,
 ) -> Option<(Vec<LeftMemory>, u64)> {
-    let known = |buffer: &KnownBuffer, _| match &buffer.contents {
+    let fits = |scalar: Scalar, numbers: &[f64]| {
+        let all = f64::from(8 * scalar.bytes()).exp2();
+        !scalar.is_int() || numbers.iter().all(|number| (-all / 2.0..all).contains(number))
+    };
+    let known = |buffer: &KnownBuffer, scalar: Scalar| match &buffer.contents {
         Contents::Uninitialized => Some(vec![0.0; usize::try_from(buffer.elements).ok()?]),
         Contents::Progression { .. } | Contents::Listed(_) | Contents::Floats(_) => {
-            buffer.numbers()
+            buffer.numbers().filter(|numbers| fits(scalar, numbers))
         }
         _ => None,
     };

@@ -334,12 +334,22 @@ fn converted(data: Data, dtype: &Arc<str>) -> Option<Data> {
         return exact.then_some(data);
     }
     let mut is_known = true;
+    let wraps = is_integer(&data.dtype) && is_integer(dtype) && **dtype != *"i1";
     let numbers = data.numbers.mapv_into(|number| {
+        let number = if wraps { wrapped(dtype, number) } else { number };
         let rounded = rounded(dtype, number);
         is_known &= rounded.is_some();
         rounded.unwrap_or_default()
     });
     is_known.then(|| Data { dtype: dtype.clone(), numbers })
+}
+
+/// What is left of a whole number in a type of integers with fewer bits.
+fn wrapped(dtype: &str, number: f64) -> f64 {
+    let bits = dtype.trim_start_matches(['i', 'u']).parse::<i32>().unwrap_or(64);
+    let all = f64::from(bits).exp2();
+    let lowest = if dtype.starts_with('u') { 0.0 } else { -all / 2.0 };
+    if bits < 64 { (number - lowest).rem_euclid(all) + lowest } else { number }
 }
 
 /// Whether a type of integers or truth values has a number.
