@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::launchers::called_hosts;
 use super::{
     Decorator, ItemRef, Resolution, Scope, Sources, decorators, function, head, is_jit, item,
-    paths, resolve_expr,
+    paths, resolve_expr, resolve_item,
 };
 use crate::hir::{
     Arg, BinaryOp, Body, Class, Expr, ExprId, Function, Item, ItemKind, Launch, Literal, Module,
@@ -61,12 +61,12 @@ fn find_jit_functions(sources: &dyn Sources, file: FileId) -> Vec<ItemRef> {
         let at = ItemRef { file, index: index as u32 };
         let resolution = match &item.kind {
             ItemKind::Function(function) if !function.decorators.is_empty() => {
-                super::resolve_item(sources, at)
+                resolve_item(sources, at)
             }
             ItemKind::Assign { body, value, .. }
                 if matches!(body.exprs[*value], Expr::Call { .. }) =>
             {
-                super::resolve_item(sources, at)
+                resolve_item(sources, at)
             }
             _ => continue,
         };
@@ -123,7 +123,7 @@ pub(crate) fn wrapping_calls(sources: &dyn Sources, file: FileId, kernel: ItemRe
     let wraps = |(index, item): &(u32, &Item)| {
         let Some((body, callee)) = called(item) else { return false };
         let scope = Scope { file, path: &item.scope };
-        super::resolve_item(sources, ItemRef { file, index: *index }) == Resolution::Jit(kernel)
+        resolve_item(sources, ItemRef { file, index: *index }) == Resolution::Jit(kernel)
             && resolve_expr(sources, scope, body, callee) != Resolution::Triton("jit".into())
     };
     (0..).zip(&module.items).filter(wraps).map(|(_, item)| item.clone()).collect()
@@ -137,7 +137,7 @@ pub(super) fn is_made_jit(sources: &dyn Sources, at: ItemRef) -> bool {
     (0..).zip(&module.items).any(|(index, item)| {
         let Some((body, _)) = called(item) else { return false };
         body.exprs.values().any(|expr| expr.is_name(&function.name))
-            && super::resolve_item(sources, ItemRef { index, ..at }) == Resolution::Jit(at)
+            && resolve_item(sources, ItemRef { index, ..at }) == Resolution::Jit(at)
     })
 }
 
@@ -355,19 +355,34 @@ fn launched(sources: &dyn Sources, file: FileId) -> Vec<ItemRef> {
         .collect()
 }
 
-/// The jit functions that launches in `file` name.
+/// The jit functions that launches in `file` name. One of what a variable holds may be of any that the file
+/// imports.
 fn launched_in(sources: &dyn Sources, file: FileId) -> impl Iterator<Item = ItemRef> {
     let module = sources.module(file).unwrap_or_default();
     let mut found: Vec<ItemRef> = Vec::new();
+    let mut is_open = false;
     for launch in &module.launches {
         let path = launch_scope(&module, launch);
         let scope = Scope { file, path: &path };
-        if let Resolution::Jit(at) = resolve_expr(sources, scope, &launch.body, launch.kernel)
-            && !found.contains(&at)
-        {
-            found.push(at);
+        match resolve_expr(sources, scope, &launch.body, launch.kernel) {
+            Resolution::Jit(at) => found.push(at),
+            Resolution::Unknown => is_open = true,
+            _ => {}
         }
     }
+    if is_open {
+        let imports = (0..)
+            .zip(&module.items)
+            .filter(|(_, item)| matches!(item.kind, ItemKind::ImportFrom { .. }));
+        found.extend(imports.filter_map(|(index, _)| {
+            match resolve_item(sources, ItemRef { file, index }) {
+                Resolution::Jit(at) => Some(at),
+                _ => None,
+            }
+        }));
+    }
+    found.sort_unstable();
+    found.dedup();
     found.into_iter()
 }
 
