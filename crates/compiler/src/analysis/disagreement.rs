@@ -51,22 +51,28 @@ struct Launches<'a> {
     rest: Cell<u64>,
     /// How many more are executed.
     most: Cell<u32>,
-    /// What kernels are lowered to, by what they are compiled for.
-    lowered: RefCell<Vec<(ItemRef, Specialization, Option<Rc<Function>>)>>,
+    /// What was lowered so far.
+    lowered: RefCell<Vec<Lowered>>,
+}
+
+/// What a kernel is lowered to under a specialization; `None` where it has an error.
+struct Lowered {
+    kernel: ItemRef,
+    spec: Specialization,
+    function: Option<Rc<Function>>,
 }
 
 impl Launches<'_> {
     fn function(&self, launch: &PastLaunch) -> Option<Rc<Function>> {
         let (kernel, spec) = (launch.kernel, &launch.spec);
         let mut lowered = self.lowered.borrow_mut();
-        let is_known =
-            |(of, under, _): &&(ItemRef, Specialization, _)| *of == kernel && under == spec;
-        if let Some((.., function)) = lowered.iter().find(is_known) {
-            return function.clone();
+        let is_known = |known: &&Lowered| known.kernel == kernel && known.spec == *spec;
+        if let Some(known) = lowered.iter().find(is_known) {
+            return known.function.clone();
         }
         let function =
             self.rules.lowering(self.sources, kernel).of_other(kernel, spec).map(Rc::new);
-        lowered.push((kernel, spec.clone(), function.clone()));
+        lowered.push(Lowered { kernel, spec: spec.clone(), function: function.clone() });
         function
     }
 }

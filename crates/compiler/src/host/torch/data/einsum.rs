@@ -18,8 +18,7 @@ pub(super) fn einsum(args: &Args<'_>) -> Option<Data> {
                 [one] => one.elements(),
                 _ => None,
             };
-            let operands =
-                listed.unwrap_or_else(|| rest.iter().map(|of| Value::clone(of)).collect());
+            let operands = listed.unwrap_or_else(|| rest.iter().copied().cloned().collect());
             (Value::clone(pattern), operands)
         })?
     else {
@@ -49,7 +48,7 @@ pub(super) fn einops_einsum(args: &Args<'_>) -> Option<Data> {
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<String>>();
     let (left, right) = pattern.split_once("->")?;
     let labels: Vec<Vec<String>> = left.split(',').map(words).collect();
-    let operands: Vec<Value> = operands.iter().map(|of| Value::clone(of)).collect();
+    let operands: Vec<Value> = operands.iter().copied().cloned().collect();
     contracted(&labels, &words(right), &operands)
 }
 
