@@ -328,12 +328,12 @@ fn imports_triton(module: &Module) -> bool {
     })
 }
 
-/// The files other than `file` whose kernels host code in `file` launches, and whose helpers its
+/// The files other than `file` whose kernels host code in `file` launches, or may launch, and whose helpers its
 /// jit functions call; of what runs by itself, such as a test, also those whose functions it calls
 /// that launch kernels, with the files of these.
 pub fn used_files(sources: &dyn Sources, file: FileId) -> Vec<FileId> {
     let called = called_from_jit(sources, &jit_functions(sources, file)).into_iter();
-    let used = launched_in(sources, file).chain(called);
+    let used = launched_in(sources, file).chain(perhaps_launched_in(sources, file)).chain(called);
     let mut files: Vec<FileId> = used.map(|at| at.file).collect();
     for host in called_hosts(sources, file) {
         files.push(host);
@@ -355,35 +355,43 @@ fn launched(sources: &dyn Sources, file: FileId) -> Vec<ItemRef> {
         .collect()
 }
 
-/// The jit functions that launches in `file` name. One of what a variable holds may be of any that the file
-/// imports.
+/// The jit functions that launches in `file` name.
 fn launched_in(sources: &dyn Sources, file: FileId) -> impl Iterator<Item = ItemRef> {
-    let module = sources.module(file).unwrap_or_default();
-    let mut found: Vec<ItemRef> = Vec::new();
-    let mut is_open = false;
-    for launch in &module.launches {
-        let path = launch_scope(&module, launch);
-        let scope = Scope { file, path: &path };
-        match resolve_expr(sources, scope, &launch.body, launch.kernel) {
-            Resolution::Jit(at) => found.push(at),
-            Resolution::Unknown => is_open = true,
-            _ => {}
-        }
-    }
-    if is_open {
-        let imports = (0..)
-            .zip(&module.items)
-            .filter(|(_, item)| matches!(item.kind, ItemKind::ImportFrom { .. }));
-        found.extend(imports.filter_map(|(index, _)| {
-            match resolve_item(sources, ItemRef { file, index }) {
-                Resolution::Jit(at) => Some(at),
-                _ => None,
-            }
-        }));
-    }
+    let named = what_is_launched(sources, file).into_iter().filter_map(|found| match found {
+        Resolution::Jit(at) => Some(at),
+        _ => None,
+    });
+    let mut found: Vec<ItemRef> = named.collect();
     found.sort_unstable();
     found.dedup();
     found.into_iter()
+}
+
+/// Those that `file` imports, where it launches what a variable holds: that may be any of them.
+fn perhaps_launched_in(sources: &dyn Sources, file: FileId) -> Vec<ItemRef> {
+    if !what_is_launched(sources, file).contains(&Resolution::Unknown) {
+        return Vec::new();
+    }
+    let module = sources.module(file).unwrap_or_default();
+    let is_import = |item: &Item| matches!(item.kind, ItemKind::ImportFrom { .. });
+    let imports = (0..).zip(&module.items).filter(|(_, item)| is_import(item));
+    let found =
+        imports.filter_map(|(index, _)| match resolve_item(sources, ItemRef { file, index }) {
+            Resolution::Jit(at) => Some(at),
+            _ => None,
+        });
+    found.collect()
+}
+
+/// What each launch in `file` names.
+fn what_is_launched(sources: &dyn Sources, file: FileId) -> Vec<Resolution> {
+    let module = sources.module(file).unwrap_or_default();
+    let named = module.launches.iter().map(|launch| {
+        let path = launch_scope(&module, launch);
+        let scope = Scope { file, path: &path };
+        resolve_expr(sources, scope, &launch.body, launch.kernel)
+    });
+    named.collect()
 }
 
 fn is_tuned(sources: &dyn Sources, at: ItemRef) -> bool {
