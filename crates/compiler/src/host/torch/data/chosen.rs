@@ -83,7 +83,8 @@ fn reshaped(data: &Data, name: &str, args: &Args<'_>) -> Option<Data> {
         }
         _ => return None,
     };
-    let told: i128 = sizes.iter().filter(|size| **size >= 0).product();
+    let mut known = sizes.iter().filter(|size| **size >= 0);
+    let told = known.try_fold(1i128, |told, size| told.checked_mul(*size))?;
     let rest = (data.numbers.len() as i128).checked_div(told)?;
     let sizes = sizes.into_iter().map(|size| if size < 0 { rest } else { size } as usize);
     let shape: Vec<usize> = sizes.collect();

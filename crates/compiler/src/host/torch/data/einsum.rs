@@ -144,6 +144,10 @@ pub(super) fn einops(name: &str, args: &Args<'_>) -> Option<Data> {
         groups.iter().flatten().filter(|axis| *axis != "1").cloned().collect::<Vec<String>>()
     };
     let (from, to) = (named(&left), named(&right));
+    let is_told_twice = |axes: &[String]| (1..axes.len()).any(|at| axes[..at].contains(&axes[at]));
+    if is_told_twice(&from) || is_told_twice(&to) {
+        return None;
+    }
     let shape: Vec<usize> =
         from.iter().map(|axis| sizes.get(axis).copied()).collect::<Option<_>>()?;
     let mut numbers =

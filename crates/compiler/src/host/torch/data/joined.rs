@@ -127,7 +127,7 @@ fn padded(args: &Args<'_>) -> Option<Data> {
     for (pair, axis) in pads.chunks(2).zip((0..shape.len()).rev()) {
         let [before, after] = pair else { return None };
         starts[axis] = *before;
-        shape[axis] += before + after;
+        shape[axis] = shape[axis].checked_add(*before)?.checked_add(*after)?;
     }
     let count = shape.iter().try_fold(1usize, |count, size| count.checked_mul(*size))?;
     if pads.len() > 2 * shape.len() || count > super::MAX_COMPUTED {

@@ -68,7 +68,8 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Da
     }
 }
 
-fn log_sum(row: &[f64]) -> f64 {
+/// The logarithm of the sum of exponentials.
+pub(super) fn log_sum(row: &[f64]) -> f64 {
     let most = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     match most.is_finite() {
         true => most + row.iter().map(|number| (number - most).exp()).sum::<f64>().ln(),
@@ -171,6 +172,9 @@ fn reduced(tensor: &Tensor, args: &Args<'_>, of_row: impl Fn(&[f64]) -> f64) -> 
         }
     };
     axes.sort_unstable();
+    if axes.windows(2).any(|pair| pair[0] == pair[1]) {
+        return None;
+    }
     // The axes that are reduced come last, as one.
     let kept: Vec<usize> = (0..data.numbers.ndim()).filter(|axis| !axes.contains(axis)).collect();
     let order: Vec<usize> = kept.iter().chain(&axes).copied().collect();
@@ -237,6 +241,9 @@ fn attention(query: &Tensor, args: &Args<'_>) -> Option<Data> {
         return None;
     }
     let rank = key.numbers.ndim();
+    if query.numbers.ndim() < 2 {
+        return None;
+    }
     let width = *query.numbers.shape().last()? as f64;
     let scale = match args.keyword("scale") {
         None | Some(Value::None) => width.sqrt().recip(),

@@ -3,6 +3,7 @@
 use ndarray::{Array4, ArrayD, Axis, IxDyn};
 
 use super::arithmetic::zipped;
+use super::layers::log_sum;
 use super::{Data, known, of, of_value};
 use crate::host::code::arguments::Args;
 use crate::host::value::dtype::is_integer;
@@ -75,8 +76,7 @@ fn cross_entropy(tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
             continue;
         }
         counted += 1.0;
-        let most = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let log_sum = most + row.iter().map(|number| (number - most).exp()).sum::<f64>().ln();
+        let log_sum = log_sum(&row.to_vec());
         let right = log_sum - row.get(usize::try_from(*class as i64).ok()?)?;
         let all = log_sum - row.sum() / row.len() as f64;
         losses.push(if smoothing == 0.0 {
@@ -148,8 +148,9 @@ fn convolved(tensor: &Tensor, args: &Args<'_>, axes: usize) -> Option<Data> {
         return None;
     }
     let length = |size: usize, taps: usize, at: usize| {
-        let reach = dilation[at] * (taps - 1) + 1;
-        Some((size + 2 * padding[at]).checked_sub(reach)? / stride[at] + 1)
+        let reach = dilation[at].checked_mul(taps.checked_sub(1)?)?.checked_add(1)?;
+        let padded = padding[at].checked_mul(2)?.checked_add(size)?;
+        Some(padded.checked_sub(reach)? / stride[at] + 1)
     };
     let (tall, wide) = (length(height, rows, 0)?, length(width, columns, 1)?);
     let shape = [batch, outputs, tall, wide];
@@ -157,7 +158,8 @@ fn convolved(tensor: &Tensor, args: &Args<'_>, axes: usize) -> Option<Data> {
         Some(bias) => of_value(bias)?.numbers.iter().copied().collect(),
         None => vec![0.0; outputs],
     };
-    let steps = shape.iter().product::<usize>().checked_mul(inner * rows * columns)?;
+    let mut extents = shape.iter().chain([&inner, &rows, &columns]);
+    let steps = extents.try_fold(1usize, |steps, size| steps.checked_mul(*size))?;
     if steps > MAX_STEPS || bias.len() != outputs {
         return None;
     }

@@ -5,10 +5,13 @@ use ndarray::{Array2, ArrayD, Axis, Ix2, IxDyn};
 use super::arithmetic::broadcast;
 use super::{Data, of, of_value};
 use crate::host::code::arguments::Args;
-use crate::host::value::Tensor;
+use crate::host::value::{Tensor, Value};
 
 /// Multiplications of one product; beyond, its numbers are not worked out.
 const MAX_STEPS: usize = 1 << 27;
+
+/// Numbers of both sides together, where they are repeated for each of several products.
+const MAX_COPIED: usize = 1 << 24;
 
 /// What a function makes of products of `tensor` and its arguments; `None` for other functions.
 pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
@@ -31,10 +34,7 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Da
         "linear" => {
             let weight = other(0, "weight")?;
             let made = product(&of(tensor)?, &weight.with(weight.numbers.t().to_owned()))?;
-            match args
-                .get(1, "bias")
-                .filter(|bias| !matches!(bias, crate::host::value::Value::None))
-            {
+            match args.get(1, "bias").filter(|bias| **bias != Value::None) {
                 None => Some(made),
                 Some(bias) => sum(&made, &of_value(bias)?),
             }
@@ -68,7 +68,8 @@ pub(super) fn product(a: &Data, b: &Data) -> Option<Data> {
     let count: usize = batches.iter().product();
     let steps =
         [rows, inner, columns].iter().try_fold(count, |all, size| all.checked_mul(*size))?;
-    if inner != other || steps > MAX_STEPS {
+    let copied = count.checked_mul(rows * inner + inner * columns)?;
+    if inner != other || steps > MAX_STEPS || copied > MAX_COPIED {
         return None;
     }
     let stacked = |numbers: &ArrayD<f64>, sizes: [usize; 2]| -> Option<Vec<Array2<f64>>> {
