@@ -4,8 +4,8 @@
 
 Each expression is computed by PyTorch on numbers that are written down. A program computes it anew, copies the result
 with a kernel and compares it with what PyTorch computed: that must be silent (`WRONG` where it is not). Compared with
-something else it must be told of; where it is not, tile does not compute the expression (`unknown`). Needs PyTorch (a
-build for CPU will do), no GPU.
+something else it must be told of; where it is not, tile does not compute the expression (`unknown`). The same is asked
+of the gradients of what each expression is made of. Needs PyTorch (a build for CPU will do), no GPU.
 """
 
 import json
@@ -31,6 +31,15 @@ INPUTS = {
     "i": torch.tensor([3, 0, 5, 1]),
     "j": torch.tensor([[1, 2], [0, 5], [3, 3], [4, 0]]),
 }
+
+# More, of which only gradients are asked.
+DIFFERENTIATED = """
+x.clone().mul_(y) | x.detach() * y | torch.stack([x, x * y]).sum(0)[1] | (x[:, :2] * y[:, 2:4]).t() | x.t() @ y | x.view(-1)[3:9] * r
+torch.zeros(5, 6).index_add(0, i.clamp(max=3), x) | torch.zeros(4, 6).scatter_add(1, j, x[:, :2] * 2) | b.reshape(8, 6)[::2] * x
+torch.cat([x, y], 1).chunk(2, dim=1)[0] * 2 | x.unsqueeze(0).expand(3, 4, 6) * y | x / x.norm(dim=-1, keepdim=True) | x.min(dim=0).values
+x.softmax(-1) @ m | F.silu(x) * (y + x) | F.scaled_dot_product_attention(g, g * 0.5, g + 1, is_causal=True) | (x.float() * 3).double().float()
+x.masked_fill(x > 0, float("-inf")).softmax(-1) | torch.where(x > 0, x * y, 0.0) | x[i.clamp(max=3), i] | (x.half() * 2).float()
+"""
 
 EXPRESSIONS = """
 x + y | x - 2 * y | x / p | x ** 2 | p ** 0.5 | -x | x.abs() | x.exp() | p.log() | p.log2() | p.log10() | x.expm1()
@@ -76,7 +85,7 @@ def copy(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     tl.store(y_ptr + i, tl.load(x_ptr + i, mask=i < n), mask=i < n)
 
 {inputs}
-made = ({expression}).contiguous()
+{made}
 copied = torch.empty_like(made)
 copy[(triton.cdiv(made.numel(), 64),)](made, copied, made.numel(), BLOCK=64)
 expected = torch.tensor({expected})
@@ -84,12 +93,44 @@ assert torch.allclose(copied.float(), expected, atol=1e-5, rtol=1e-4)
 '''
 
 
-def findings(tile, expression, expected):
-    used = (name for name in INPUTS if any(c == name for c in names(expression)))
-    inputs = "\n".join(f"{name} = torch.tensor({INPUTS[name].tolist()})" for name in used)
+# Gradients of a sum with different weights, one after the other.
+GRADIENTS = """made = {expression}
+(made * torch.linspace(-0.7, 0.9, made.numel()).reshape(made.shape)).sum().backward()
+made = torch.cat([{gradients}])"""
+
+
+def used(expression):
+    return [name for name in INPUTS if name in names(expression)]
+
+
+def floats(expression):
+    return [name for name in used(expression) if INPUTS[name].is_floating_point()]
+
+
+def differentiated(expression):
+    """What gives the gradients, and what these are; nothing where there are none."""
+    inputs = {name: numbers.clone().requires_grad_(numbers.is_floating_point()) if numbers.is_floating_point() else numbers
+              for name, numbers in INPUTS.items()}
+    made = eval(expression, {"torch": torch, "F": F, **inputs})
+    if not made.requires_grad:
+        return None
+    (made * torch.linspace(-0.7, 0.9, made.numel()).reshape(made.shape)).sum().backward()
+    with_gradient = [name for name in floats(expression) if inputs[name].grad is not None]
+    gradients = ", ".join(f"{name}.grad.flatten()" for name in with_gradient)
+    text = GRADIENTS.format(expression=expression, gradients=gradients)
+    return text, torch.cat([inputs[name].grad.flatten() for name in with_gradient])
+
+
+def findings(tile, expression, text, expected):
+    wants = ", requires_grad=True" if text is not None else ""
+    inputs = "\n".join(
+        f"{name} = torch.tensor({INPUTS[name].tolist()}{wants if name in floats(expression) else ''})"
+        for name in used(expression)
+    )
+    made = text or f"made = ({expression}).contiguous()"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "program.py"
-        path.write_text(PROGRAM.format(inputs=inputs, expression=expression, expected=expected))
+        path.write_text(PROGRAM.format(inputs=inputs, made=made, expected=expected))
         done = subprocess.run([tile, "check", path, "--format", "json"], capture_output=True, text=True)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -99,19 +140,37 @@ def names(expression):
     return tree.co_names
 
 
+def verdict(tile, expression, text, expected):
+    def told(numbers):
+        found = findings(tile, expression, text, numbers.tolist())
+        return any(finding.get("code") == "launch/wrong-result" for finding in found)
+
+    return "WRONG" if told(expected) else "right" if told(expected * 3 + 7) else "unknown"
+
+
+def split(text):
+    return [expression.strip() for line in text.strip().splitlines() for expression in line.split(" | ")]
+
+
 def main():
     tile = sys.argv[1]
-    expressions = [e.strip() for line in EXPRESSIONS.strip().splitlines() for e in line.split(" | ")]
-    counts = {"right": 0, "unknown": 0, "WRONG": 0}
-    for expression in expressions:
-        expected = eval(expression, {"torch": torch, "F": F, **INPUTS}).float()
-        told = lambda numbers: any(f.get("code") == "launch/wrong-result" for f in findings(tile, expression, numbers))
-        verdict = "WRONG" if told(expected.tolist()) else "right" if told((expected * 3 + 7).tolist()) else "unknown"
-        counts[verdict] += 1
-        if verdict != "right":
-            print(f"{verdict:8} {expression}")
-    print(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
-    sys.exit(counts["WRONG"] > 0)
+    wrong = 0
+    for kind in ("numbers", "gradients"):
+        counts = {"right": 0, "unknown": 0, "WRONG": 0}
+        for expression in split(EXPRESSIONS) + split(DIFFERENTIATED) * (kind == "gradients"):
+            if kind == "numbers":
+                text, expected = None, eval(expression, {"torch": torch, "F": F, **INPUTS}).float()
+            elif (found := differentiated(expression)) is not None:
+                text, expected = found
+            else:
+                continue
+            found = verdict(tile, expression, text, expected)
+            counts[found] += 1
+            if found != "right":
+                print(f"{found:8} {kind} of {expression}")
+        print(f"{kind}: " + ", ".join(f"{count} {found}" for found, count in counts.items()), flush=True)
+        wrong += counts["WRONG"]
+    sys.exit(wrong > 0)
 
 
 if __name__ == "__main__":

@@ -43,6 +43,7 @@ use torch::autograd::{Applied, Summand};
 pub use torch::data::Difference;
 pub(crate) use torch::data::drawn;
 pub use torch::misuse::{Misfit, Misuse};
+use torch::tape::Tape;
 pub(crate) use torch::views::{elements, is_contiguous, is_expanded, strides};
 use value::Value;
 use value::changes::Changed;
@@ -134,7 +135,9 @@ pub(crate) struct Host<'a> {
     other_default_type: bool,
     /// Whether host code wrote to an array of NumPy.
     arrays_written: bool,
-    /// By allocation, what the gradient of the tensor in it was set to.
+    /// What made tensors whose gradients are wanted, where all numbers of one run are computed.
+    tape: Tape,
+    /// By variable, which is an allocation mostly, what the gradient of the tensor in it is or was set to.
     gradients: FxHashMap<u32, Value>,
     /// Whether a backward pass was run, or something that is called so.
     differentiated: bool,
@@ -149,7 +152,7 @@ pub(crate) struct Host<'a> {
     /// Results of `autograd.Function`s so far.
     outputs: u32,
     /// Calls of `forward` so far.
-    applied: Vec<Applied>,
+    applied: Vec<Arc<Applied>>,
     /// By the allocations of sums, what they add up.
     sums: FxHashMap<u32, Vec<Summand>>,
     /// By allocation, of which results of `autograd.Function`s what is in it is made.
@@ -256,6 +259,7 @@ impl<'a> Host<'a> {
             uses_numpy: false,
             other_default_type: false,
             arrays_written: false,
+            tape: Tape::default(),
             gradients: FxHashMap::default(),
             differentiated: false,
             autocast: 0,

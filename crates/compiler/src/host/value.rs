@@ -204,6 +204,8 @@ pub(crate) struct Storage {
     pub(crate) is_converted: bool,
     /// Whether certainly no gradient of the tensor is wanted, whatever is wanted of the memory.
     pub(crate) is_detached: bool,
+    /// What its gradients are kept by, where that is not the memory: something detached it.
+    pub(crate) variable: Option<u32>,
     /// Whether functions made it of tensors whose gradients are wanted, so that its own is.
     pub(crate) is_of_wanted: bool,
 }

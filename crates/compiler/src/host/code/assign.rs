@@ -8,6 +8,7 @@ use crate::host::code::statics::Owner;
 use crate::host::library::collections;
 use crate::host::library::environment::is_environment;
 use crate::host::torch::misuse::{Misuse, is_whole};
+use crate::host::torch::tape::By;
 use crate::host::torch::{data, fits, order, views};
 use crate::host::value::contents::Contents;
 use crate::host::value::{Descriptor, Tensor, Value};
@@ -125,6 +126,7 @@ impl Host<'_> {
                 _ => Value::Unknown,
             };
             let stored = self.stored(frame, &owner, index, value);
+            self.record_assignment(frame, &owner, index, value);
             return match owner.allocations().as_slice() {
                 [id] => match stored.or_else(|| order::scattered(&owner, &positions, value)) {
                     Some(contents) => self.note_filled(*id, contents),
@@ -172,7 +174,7 @@ impl Host<'_> {
     /// Notes what the gradient of a tensor is set to.
     fn set_gradient(&mut self, tensor: &Tensor, value: &Value) {
         let value = if self.doubt.is_straight() { value.clone() } else { Value::Unknown };
-        self.gradients.extend(tensor.allocation().map(|id| (id, value)));
+        self.gradients.extend(tensor.variable().map(|variable| (variable, value)));
     }
 
     /// A tensor to which `result` was written, as `+=` does: it stays what and where it is.
@@ -207,6 +209,23 @@ impl Host<'_> {
         let positions = data::positions_in(tensor)?;
         let chosen = self.subscript(frame, &positions, index);
         data::stored(tensor, &chosen, value)
+    }
+
+    /// Notes for backward passes that `tensor[index] = value` happens.
+    fn record_assignment(
+        &mut self,
+        frame: &mut Frame,
+        tensor: &Value,
+        index: ExprId,
+        value: &Value,
+    ) {
+        let Value::Tensor(whole) = tensor else { return };
+        if self.records()
+            && let Some(positions) = data::positions_in(whole)
+        {
+            let chosen = self.subscript(frame, &positions, index);
+            self.on_tape_in_place(By::Stored(chosen), vec![(None, value.clone())], tensor);
+        }
     }
 
     /// `descriptor.block_shape = value`.

@@ -346,10 +346,11 @@ impl Host<'_> {
                         Some(wanted) => operators::truth(wanted) == Some(true),
                     };
                     self.wanted.extend(made.allocations().into_iter().filter(|_| is_wanted));
-                    return made;
+                    return self.watched_parameter(made, is_wanted);
                 }
                 let is_known = result.kept_contents().is_some();
-                if let Some(is_mean) = sum_of_all(&path, &args).filter(|_| !is_known) {
+                let is_untold = !is_known && !self.records();
+                if let Some(is_mean) = sum_of_all(&path, &args).filter(|_| is_untold) {
                     let sum = self.note_sum(&values[0].1, result, is_mean);
                     let name = if is_mean { "mean" } else { "sum" };
                     return self.note_path(name, values.iter().map(|(_, value)| value), sum);
@@ -379,7 +380,7 @@ impl Host<'_> {
                     }
                 };
                 match &path[..] {
-                    [torch, .., name] if **torch == *TORCH => {
+                    [package, .., name] if [TORCH, "einops"].contains(&&**package) => {
                         let sources = || values.iter().map(|(_, value)| value);
                         let made = self.following(name, sources(), made);
                         let made = self.note_path(name, sources(), made);
@@ -606,6 +607,7 @@ impl Host<'_> {
                         }
                         _ => None,
                     };
+                    self.record_change(name, receiver, args);
                     self.note_write(frame, object, receiver);
                     self.note_change(receiver);
                     if let Some((id, contents)) = changed {
@@ -672,7 +674,8 @@ impl Host<'_> {
                 let adds_up = matches!(name, "sum" | "mean") && args.0.is_empty();
                 let sources =
                     || [receiver].into_iter().chain(args.0.iter().map(|(_, given)| given));
-                if adds_up && numbers == Contents::Unknown && result.kept_contents().is_none() {
+                let is_untold = numbers == Contents::Unknown && result.kept_contents().is_none();
+                if adds_up && is_untold && !self.records() {
                     let sum = self.note_sum(receiver, result, name == "mean");
                     return self.note_path(name, sources(), sum);
                 }

@@ -82,7 +82,10 @@ impl Host<'_> {
                                 value,
                             )
                         }
-                        contents => self.allocate(value, contents),
+                        contents => {
+                            let value = self.allocate(value, contents);
+                            self.recorded(&Maker::Binary(*op), &[(None, lhs), (None, rhs)], value)
+                        }
                     },
                 }
             }
@@ -92,7 +95,9 @@ impl Host<'_> {
                     UnaryOp::Not => Value::Bool(self.holds(&operand).map(|holds| !holds)),
                     op => {
                         let value = operators::unary(*op, &operand);
-                        self.allocate_known(data::noted(value, data::unary(*op, &operand)))
+                        let value =
+                            self.allocate_known(data::noted(value, data::unary(*op, &operand)));
+                        self.recorded(&Maker::Unary(*op), &[(None, operand)], value)
                     }
                 }
             }
@@ -297,8 +302,9 @@ impl Host<'_> {
         let (parts, values): (Vec<Part>, Vec<Option<Value>>) = parts.into_iter().unzip();
         let chosen = views::along_axes(&parts, values, tensor);
         let part = operators::parts(&Value::Tensor(tensor.clone()), parts);
-        let numbers = chosen.and_then(|chosen| data::indexed(tensor, &chosen));
-        self.allocate_known(data::noted(part, numbers))
+        let numbers = chosen.as_ref().and_then(|chosen| data::indexed(tensor, chosen));
+        let part = self.allocate_known(data::noted(part, numbers));
+        self.recorded_choice(tensor, chosen.unwrap_or_default(), part)
     }
 
     /// `value[index]` of an index that is no slice.
@@ -313,13 +319,31 @@ impl Host<'_> {
         let part = kept.unwrap_or_else(|| operators::subscript(value, &index));
         match value {
             Value::Tensor(tensor) => {
-                let numbers = data::indexed(tensor, &[Some(index)]);
-                self.allocate_known(data::noted(part, numbers))
+                let index = [Some(index)];
+                let numbers = data::indexed(tensor, &index);
+                let part = self.allocate_known(data::noted(part, numbers));
+                self.recorded_choice(tensor, index.into(), part)
             }
             _ => {
                 self.note_missing(value, &index);
                 part
             }
+        }
+    }
+
+    /// What was chosen of a tensor by indices along its axes, for backward passes.
+    fn recorded_choice(
+        &mut self,
+        tensor: &Tensor,
+        chosen: Vec<Option<Value>>,
+        part: Value,
+    ) -> Value {
+        match self.records() {
+            true => {
+                let whole = [(None, Value::Tensor(tensor.clone()))];
+                self.recorded(&Maker::Chosen(chosen), &whole, part)
+            }
+            false => part,
         }
     }
 

@@ -5,7 +5,9 @@ use crate::hir::{Body, Expr, ExprId, Handler, Literal, Stmt, StmtId};
 use crate::host::code::doubt::Doubt;
 use crate::host::code::installed::is_installed;
 use crate::host::code::operators;
+use crate::host::launch::past::Maker;
 use crate::host::torch::data;
+use crate::host::torch::tape::By;
 use crate::host::value::Value;
 use crate::host::value::changes::is_collection;
 use crate::host::{Frame, Host, Variables};
@@ -202,8 +204,15 @@ impl Host<'_> {
                     }
                     _ => false,
                 };
+                let given = || vec![(None, old.clone()), (None, value.clone())];
+                let is_in_place = matches!(old, Value::Tensor(_)) && !is_part;
+                let result = match is_in_place {
+                    true => result,
+                    false => self.recorded(&Maker::Binary(*op), &given(), result),
+                };
                 match (&old, &result) {
                     (Value::Tensor(tensor), Value::Tensor(_)) if !is_part => {
+                        self.on_tape_in_place(By::Maker(Maker::Binary(*op)), given(), &old);
                         let updated = self.updated(tensor, &result);
                         self.assign(frame, *target, &updated);
                     }
@@ -280,17 +289,15 @@ impl Host<'_> {
                     let hand_on = items.iter().all(hands_on)
                         || self.launcher.is_some() && !items.iter().any(patches);
                     let casts = items.iter().any(|(manager, _)| self.casts(frame, *manager));
-                    let drops =
-                        items.iter().any(|(manager, _)| self.drops_gradients(frame, *manager));
+                    let around = self.without_gradients;
+                    items.iter().for_each(|(manager, _)| self.enter_mode(frame, *manager));
                     self.autocast += u32::from(casts);
-                    self.without_gradients += u32::from(drops);
                     let flow = match hand_on {
                         true => self.block(frame, body),
                         false => self.perhaps_running(|host| host.block(frame, body)),
                     };
                     self.autocast -= u32::from(casts);
-                    self.without_gradients =
-                        self.without_gradients.saturating_sub(u32::from(drops));
+                    self.without_gradients = around;
                     return flow;
                 }
             }

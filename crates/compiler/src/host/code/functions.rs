@@ -84,7 +84,10 @@ impl Host<'_> {
             return self.call_undecorated(at, &function, &given);
         }
         if !self.is_wrapped(at.file, &item.scope, &function) {
+            let drops = u32::from(self.records() && self.is_operation(at, &function));
+            self.without_gradients += drops;
             let output = self.call_undecorated(at, &function, args);
+            self.without_gradients = self.without_gradients.saturating_sub(drops);
             return self.differentiable(at, &function, args, output);
         }
         let tells = |(_, value): &(_, Value)| match value {

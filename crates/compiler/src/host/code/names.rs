@@ -256,12 +256,22 @@ impl Host<'_> {
                 value => value,
             },
             // Before a backward pass there are no gradients but those that are set.
-            Value::Tensor(tensor) if &**attr == "grad" && !self.differentiated => {
-                match tensor.allocation().and_then(|id| self.gradients.get(&id)) {
+            Value::Tensor(tensor)
+                if &**attr == "grad" && (!self.differentiated || self.tape.keeps(tensor)) =>
+            {
+                match tensor.variable().and_then(|variable| self.gradients.get(&variable)) {
+                    Some(Value::Unknown) => tensor::attribute(owner, attr),
                     Some(set) => self.current(set.clone()),
                     None if self.doubt.is_whole => Value::Unknown,
                     None => tensor::attribute(owner, attr),
                 }
+            }
+            Value::Tensor(_) if &**attr == "data" => {
+                let mut data = tensor::attribute(owner, attr);
+                if let Value::Tensor(data) = &mut data {
+                    self.detach(data);
+                }
+                data
             }
             Value::Record { names, .. } => match tensor::attribute(owner, attr) {
                 Value::Unknown => self.record_property(file, names, owner, attr),

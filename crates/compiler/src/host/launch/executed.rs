@@ -254,6 +254,26 @@ impl Host<'_> {
         }
     }
 
+    /// What a parameter or a buffer of a module of a known class holds when it is made, where a run draws its
+    /// numbers: what lies within the bounds of its random ones.
+    pub(crate) fn begun(
+        &mut self,
+        (class, name): (&str, &str),
+        tensor: &Tensor,
+    ) -> Option<Contents> {
+        self.launcher?;
+        let is_norm = class.contains("Norm");
+        let bound = fan(tensor).sqrt().recip();
+        self.filled_by(tensor, |draws| match name {
+            "weight" | "running_var" if is_norm => 1.0,
+            "bias" | "running_mean" if is_norm => 0.0,
+            _ if class == "PReLU" => 0.25,
+            "bias" => 0.01 * (2.0 * draws.fraction() - 1.0),
+            _ if class == "Embedding" => draws.normal(),
+            _ => bound * (2.0 * draws.fraction() - 1.0),
+        })
+    }
+
     fn filled_by(
         &mut self,
         tensor: &Tensor,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::hir::{BinaryOp, Name};
+use crate::hir::{BinaryOp, Name, UnaryOp};
 use crate::host::code::arguments::Args;
 use crate::host::launch::ObservedLaunch;
 use crate::host::torch::data;
@@ -131,6 +131,10 @@ pub(crate) enum Maker {
     Torch(Vec<Name>),
     /// An operator.
     Binary(BinaryOp),
+    /// An operator of one operand.
+    Unary(UnaryOp),
+    /// What chooses elements by these indices along axes.
+    Chosen(Vec<Option<Value>>),
 }
 
 /// Methods and functions whose results are in memory of their own, whatever they are given.
@@ -183,11 +187,21 @@ impl Maker {
             Maker::Method(name) => MAKING.contains(&&**name) || CASTING.contains(&&**name),
             Maker::Torch(path) => path.last().is_some_and(|name| MAKING.contains(&&**name)),
             Maker::Binary(_) => true,
+            Maker::Unary(_) | Maker::Chosen(_) => false,
+        }
+    }
+
+    /// What a method or a function is called.
+    pub(crate) fn name(&self) -> Option<&str> {
+        match self {
+            Maker::Method(name) => Some(name),
+            Maker::Torch(path) => path.last().map(|name| &**name),
+            Maker::Binary(_) | Maker::Unary(_) | Maker::Chosen(_) => None,
         }
     }
 
     /// What it makes of these, where all their numbers are known.
-    fn make(&self, args: &[(Option<Name>, Value)]) -> Option<data::Made> {
+    pub(crate) fn make(&self, args: &[(Option<Name>, Value)]) -> Option<data::Made> {
         match (self, args) {
             (Maker::Method(name), [(None, Value::Tensor(tensor)), rest @ ..]) => {
                 data::of_method(name, tensor, &Args(rest), data::Ties::InOrder)
@@ -195,6 +209,10 @@ impl Maker {
             (Maker::Torch(path), args) => data::by_torch(path, &Args(args), data::Ties::InOrder),
             (Maker::Binary(op), [(_, left), (_, right)]) => {
                 data::binary(*op, left, right).map(Into::into)
+            }
+            (Maker::Unary(op), [(_, operand)]) => data::unary(*op, operand).map(Into::into),
+            (Maker::Chosen(index), [(_, Value::Tensor(tensor))]) => {
+                data::indexed(tensor, index).map(Into::into)
             }
             _ => None,
         }
@@ -311,10 +329,15 @@ impl Host<'_> {
         args: impl FnOnce() -> Vec<(Option<Name>, Value)>,
         result: Value,
     ) -> Value {
-        if self.past.left.is_empty() || !maker.makes_new() || !self.doubt.is_straight() {
+        let is_left = !self.past.left.is_empty() && maker.makes_new() && self.doubt.is_straight();
+        if !is_left && !self.records() {
             return result;
         }
         let args = args();
+        let result = self.recorded(&maker, &args, result);
+        if !is_left {
+            return result;
+        }
         if self.past.left_of(&args).is_empty() || !is_new(&result, &args) {
             return result;
         }

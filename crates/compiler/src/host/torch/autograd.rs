@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::hir::{BinaryOp, Function, Name, Param, ParamKind};
 use crate::host::code::arguments::Args;
 use crate::host::torch::fits;
+use crate::host::torch::tape::By;
 use crate::host::torch::views::{elements, is_contiguous, strides, unknown_strides};
 use crate::host::value::contents::Contents;
 use crate::host::value::{Storage, Tensor, Value};
@@ -178,17 +179,28 @@ impl Host<'_> {
         self.without_gradients = self.without_gradients.saturating_sub(1);
         let output = self.numbered(output);
         let output = self.following("apply", args.iter().map(|(_, given)| given), output);
-        if let Some(backward) = self.method(class.file, &scope, "backward") {
-            self.note_applied(Applied::new((backward, around), args, context, output.clone()));
+        match self.method(class.file, &scope, "backward") {
+            Some(backward) => {
+                self.note_applied(Applied::new((backward, around), args, context, output), args)
+            }
+            None => self.on_tape_of(By::Unknown, args, output),
         }
-        output
     }
 
-    /// Notes a call that a backward pass may come to, and runs that with gradients of which no more is
-    /// known than what they are of.
-    pub(crate) fn note_applied(&mut self, applied: Applied) {
-        self.perhaps_running(|host| host.run_backward(&applied, gradients(&applied.output)));
-        self.applied.push(applied);
+    /// Notes a call with these arguments that a backward pass may come to, and runs that with gradients of
+    /// which no more is known than what they are of; what the call gave.
+    pub(crate) fn note_applied(
+        &mut self,
+        applied: Applied,
+        args: &[(Option<Name>, Value)],
+    ) -> Value {
+        self.perhaps_running(|host| {
+            host.run_backward(&applied, gradients(&applied.output));
+        });
+        let applied = Arc::new(applied);
+        self.applied.push(Arc::clone(&applied));
+        let output = applied.output.clone();
+        self.on_tape_of(By::Function(applied), args, output)
     }
 
     /// Gives each tensor that `forward` returned a number, by which what is made of it is known.
@@ -420,11 +432,15 @@ impl Host<'_> {
         let [outputs, inputs, gradients] = [0, 1, 2].map(|at| args.get(at, from[at]));
         let (Some(outputs), Some(inputs)) = (outputs, inputs) else { return Value::Unknown };
         let inputs = inputs.elements().unwrap_or_else(|| vec![inputs.clone()]);
+        if let Some(found) = self.gradients_by_tape(outputs, &inputs, gradients) {
+            return Value::Tuple(found);
+        }
         let mut given = vec![(None, outputs.clone())];
         given.extend(gradients.map(|gradients| (None, gradients.clone())));
         // Only functions on the way to the inputs run backward.
         let asked: Vec<u32> = inputs.iter().flat_map(Value::allocations).collect();
-        let is_asked = |applied: &Applied| applied.given.iter().any(|given| asked.contains(given));
+        let is_asked =
+            |applied: &Arc<Applied>| applied.given.iter().any(|given| asked.contains(given));
         let (on_the_way, others) =
             std::mem::take(&mut self.applied).into_iter().partition(is_asked);
         self.applied = on_the_way;
@@ -444,6 +460,9 @@ impl Host<'_> {
             results.iter().find_map(|(result, gradient)| fits::no_gradient_of(result, *gradient));
         if let Some(misfit) = refused {
             return misfit.into();
+        }
+        if self.launcher.is_some() && self.pull_back(results) {
+            return Value::None;
         }
         let mut known: Vec<(Summand, Option<Given>)> = Vec::new();
         for (result, gradient) in results {
@@ -476,7 +495,7 @@ impl Host<'_> {
 
     /// Runs the `backward` of the last `forward` that returned all of these, with their gradients.
     fn differentiate(&mut self, known: &[(Summand, Option<Given>)]) {
-        let returns_all = |applied: &Applied| {
+        let returns_all = |applied: &Arc<Applied>| {
             let outputs: Vec<Summand> =
                 parts(&applied.output).iter().filter_map(summand_of).collect();
             known.iter().all(|(own, _)| outputs.iter().any(|output| output.is_of(own)))
@@ -506,11 +525,11 @@ impl Host<'_> {
         self.run_backward(&applied, known);
     }
 
-    fn run_backward(&mut self, applied: &Applied, gradients: Vec<Value>) {
+    pub(crate) fn run_backward(&mut self, applied: &Applied, gradients: Vec<Value>) -> Value {
         let mut given = vec![(None, applied.context.clone())];
         given.extend(gradients.into_iter().map(|gradient| (None, gradient)));
         let (backward, around) = &applied.backward;
-        self.call_of_class((*backward, around.as_ref()), given);
+        self.call_of_class((*backward, around.as_ref()), given)
     }
 
     /// Calls a method by its class: one that `@classmethod` marks gets the class before all else.
@@ -555,9 +574,9 @@ fn summand_of(value: &Value) -> Option<Summand> {
 }
 
 /// What `forward` returned, one by one.
-fn parts(output: &Value) -> &[Value] {
+pub(crate) fn parts(output: &Value) -> &[Value] {
     match output {
-        Value::Tuple(items) => items,
+        Value::Tuple(items) | Value::Record { items, .. } => items,
         output => std::slice::from_ref(output),
     }
 }
@@ -581,7 +600,7 @@ fn gradients(output: &Value) -> Vec<Value> {
 }
 
 /// A gradient has the dtype and the sizes of what it is of, and may be laid out in any way.
-fn gradient_of(value: &Value) -> Value {
+pub(crate) fn gradient_of(value: &Value) -> Value {
     match value {
         Value::Tensor(Tensor { dtype, shape, on_gpu, .. }) => Value::Tensor(Tensor {
             dtype: dtype.clone(),

@@ -5,8 +5,9 @@ use crate::hir::{BinaryOp, Name};
 use crate::host::Host;
 use crate::host::code::arguments::Args;
 use crate::host::code::operators::{binary, position};
+use crate::host::launch::past::Maker;
 use crate::host::library::external_call;
-use crate::host::torch::tensor;
+use crate::host::torch::{data, tensor};
 use crate::host::value::Value;
 use crate::host::value::contents::Contents;
 use crate::project::Resolution;
@@ -121,6 +122,43 @@ fn function_of(class: &str) -> Option<(&'static str, &'static [&'static str])> {
         "Sigmoid" => ("torch.sigmoid", &[]),
         "Softmax" => ("torch.nn.functional.softmax", &[]),
         "Softmin" => ("torch.nn.functional.softmin", &[]),
+        "Tanh" => ("torch.tanh", &[]),
+        _ => return None,
+    })
+}
+
+/// The function of PyTorch that computes what a module of a known class gives, with all attributes that it takes.
+fn computed_by(class: &str) -> Option<(&'static str, &'static [&'static str])> {
+    const CONVOLUTION: &[&str] = &["weight", "bias", "stride", "padding", "dilation", "groups"];
+    const ROWS: &[&str] = &["normalized_shape", "weight", "bias", "eps"];
+    Some(match class {
+        "BCEWithLogitsLoss" => (
+            "torch.nn.functional.binary_cross_entropy_with_logits",
+            &["weight", "pos_weight", "reduction"],
+        ),
+        "Conv1d" => ("torch.nn.functional.conv1d", CONVOLUTION),
+        "Conv2d" => ("torch.nn.functional.conv2d", CONVOLUTION),
+        "CrossEntropyLoss" => (
+            "torch.nn.functional.cross_entropy",
+            &["weight", "ignore_index", "reduction", "label_smoothing"],
+        ),
+        "Embedding" => ("torch.nn.functional.embedding", &["weight", "padding_idx"]),
+        "GELU" => ("torch.nn.functional.gelu", &["approximate"]),
+        "Hardswish" => ("torch.nn.functional.hardswish", &[]),
+        "L1Loss" => ("torch.nn.functional.l1_loss", &["reduction"]),
+        "LayerNorm" => ("torch.nn.functional.layer_norm", ROWS),
+        "LeakyReLU" => ("torch.nn.functional.leaky_relu", &["negative_slope"]),
+        "Linear" => ("torch.nn.functional.linear", &["weight", "bias"]),
+        "LogSigmoid" => ("torch.nn.functional.logsigmoid", &[]),
+        "LogSoftmax" => ("torch.nn.functional.log_softmax", &["dim"]),
+        "MSELoss" => ("torch.nn.functional.mse_loss", &["reduction"]),
+        "Mish" => ("torch.nn.functional.mish", &[]),
+        "RMSNorm" => ("torch.nn.functional.rms_norm", &["normalized_shape", "weight", "eps"]),
+        "ReLU" => ("torch.nn.functional.relu", &[]),
+        "ReLU6" => ("torch.nn.functional.relu6", &[]),
+        "SiLU" => ("torch.nn.functional.silu", &[]),
+        "Sigmoid" => ("torch.sigmoid", &[]),
+        "Softmax" => ("torch.nn.functional.softmax", &["dim"]),
         "Tanh" => ("torch.tanh", &[]),
         _ => return None,
     })
@@ -292,10 +330,41 @@ impl Host<'_> {
         for (name, sets) in attributes(class, args) {
             let value = match sets {
                 Sets::Value(value) => value,
-                Sets::Parameter(shape) => self.parameter(shape, args),
+                Sets::Parameter(shape) => self.parameter((class, name), shape, args),
             };
             self.set_attribute(object, &Name::from(name), value);
         }
+    }
+
+    /// The same where a run computes all numbers, by a function that is given all that a module has.
+    fn computed_by_module(
+        &mut self,
+        object: usize,
+        args: &[(Option<Name>, Value)],
+        function: &str,
+        from: &[&str],
+    ) -> Value {
+        let mut given = args.to_vec();
+        for name in from {
+            let value = match self.object_attribute(object, name) {
+                Value::Tensor(tensor) => self.current(Value::Tensor(tensor)),
+                value => value,
+            };
+            if !matches!(value, Value::None) {
+                given.push((Some(Name::from(*name)), value));
+            }
+        }
+        let path: Vec<Name> = function.split('.').map(Name::from).collect();
+        let name = function.rsplit('.').next().unwrap_or_default();
+        self.note_effort(name, given.iter().map(|(_, value)| value));
+        let made = external_call(&path, &Args(&given), self.sources.capability());
+        let made = self.in_order(made);
+        let numbers = data::by_torch(&path, &Args(&given), self.ties());
+        let made = self.cast_automatically(name, data::noted(made, numbers));
+        let made = self.allocate_known(made);
+        let sources: Vec<Value> = given.iter().map(|(_, value)| value.clone()).collect();
+        let made = self.following(name, sources.iter(), made);
+        self.note_made(Maker::Torch(path), || given, made)
     }
 
     /// What a call of a module of a known class gives: some make what a function of PyTorch does.
@@ -315,6 +384,11 @@ impl Host<'_> {
             };
             return children
                 .map_or(Value::Unknown, |children| children.into_iter().fold(input, step));
+        }
+        if self.launcher.is_some()
+            && let Some((function, from)) = computed_by(class)
+        {
+            return self.computed_by_module(object, args, function, from);
         }
         let Some((function, from)) = function_of(class) else { return Value::Unknown };
         if function == IDENTITY {
@@ -471,7 +545,7 @@ impl Host<'_> {
         instance
     }
 
-    fn parameter(&mut self, shape: Vec<Value>, args: &Args<'_>) -> Value {
+    fn parameter(&mut self, of: (&str, &str), shape: Vec<Value>, args: &Args<'_>) -> Value {
         let options = ["device", "dtype"].into_iter().filter_map(|option| {
             let given = args.keyword(option)?;
             Some((Some(Name::from(option)), given.clone()))
@@ -482,7 +556,14 @@ impl Host<'_> {
         let tensor = self.allocate(tensor, Contents::Unknown);
         let made = self.parameter_of(tensor);
         self.wanted.extend(made.allocations());
-        made
+        let is_buffer = of.1.starts_with("running_");
+        if let Value::Tensor(tensor) = &made
+            && let Some(contents) = self.begun(of, tensor)
+        {
+            self.note_filled(tensor.allocation().unwrap_or_default(), contents);
+        }
+        let made = self.current(made);
+        self.watched_parameter(made, !is_buffer)
     }
 }
 
@@ -520,6 +601,10 @@ fn attributes(class: &str, args: &Args<'_>) -> Vec<(&'static str, Sets)> {
             vec![
                 ("weight", Sets::Parameter(vec![rows.clone(), columns.clone()])),
                 ("num_embeddings", Sets::Value(rows)),
+                (
+                    "padding_idx",
+                    Sets::Value(args.get(2, "padding_idx").cloned().unwrap_or(Value::None)),
+                ),
                 ("embedding_dim", Sets::Value(columns)),
             ]
         }

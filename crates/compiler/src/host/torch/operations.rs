@@ -34,7 +34,7 @@ struct Formula {
 }
 
 impl Host<'_> {
-    /// The function of `file`, or of those that it imports, that the operation at a dotted path is:
+    /// The function of `file`, or of those that it or the program imports, that the operation at a dotted path is:
     /// `torch.ops.library.name`, with an overload or without.
     pub(crate) fn operation(&mut self, file: FileId, path: &[Name]) -> Option<ItemRef> {
         let (library, name) = match path {
@@ -46,8 +46,11 @@ impl Host<'_> {
             _ => return None,
         };
         let registered = Value::Str(format!("{library}::{name}").into());
-        let others = imported_files(self.sources, file);
-        let others = others.iter().copied().filter(|other| *other != file);
+        let imported = [Some(file), self.program].map(|file| {
+            file.map(|file| imported_files(self.sources, file)).unwrap_or_default()
+        });
+        let others = imported.iter().flat_map(|files| files.iter().copied());
+        let others = others.filter(|other| *other != file);
         std::iter::once(file).chain(others).find_map(|file| self.operation_in(file, &registered))
     }
 
@@ -95,6 +98,12 @@ impl Host<'_> {
         (!elsewhere).then_some(name)
     }
 
+    /// Whether a function is an operation, whose code is not differentiated.
+    pub(crate) fn is_operation(&mut self, at: ItemRef, function: &Arc<Function>) -> bool {
+        let item = item(self.sources, at).filter(|_| !function.decorators.is_empty());
+        item.is_some_and(|item| self.registers(at.file, &item, function).is_some())
+    }
+
     /// What a call of a function gives, which may be an operation that a backward pass differentiates.
     pub(crate) fn differentiable(
         &mut self,
@@ -114,10 +123,13 @@ impl Host<'_> {
         }
         let output = self.numbered(output);
         let context = self.object();
+        let mut bound = self.parameters(at.file, &item.scope, function, args);
+        let input = |name: &Name| bound.remove(name).unwrap_or(Value::Unknown);
+        let inputs: Vec<Value> =
+            function.params.iter().map(|param| &param.name).map(input).collect();
+        let args: Vec<_> = inputs.iter().map(|input| (None, input.clone())).collect();
         if let Some(setup) = formula.setup {
-            let mut bound = self.parameters(at.file, &item.scope, function, args);
-            let input = |name: &Name| bound.remove(name).unwrap_or(Value::Unknown);
-            let inputs = function.params.iter().map(|param| &param.name).map(input).collect();
+            let inputs = inputs.clone();
             let given = [
                 ("ctx", context.clone()),
                 ("inputs", Value::Tuple(inputs)),
@@ -125,10 +137,13 @@ impl Host<'_> {
             ];
             let given = given.map(|(name, value)| (Some(Name::from(name)), value));
             // It is called where a gradient is wanted.
-            self.perhaps_running(|host| host.call_function(setup, &given));
+            match self.records() && self.follows_any(&args) {
+                true => self.call_function(setup, &given),
+                false => self.perhaps_running(|host| host.call_function(setup, &given)),
+            };
         }
-        self.note_applied(Applied::new((formula.backward, None), args, context, output.clone()));
-        output
+        let applied = Applied::new((formula.backward, None), &args, context, output);
+        self.note_applied(applied, &args)
     }
 
     /// How the operation `at` is differentiated, where one outermost statement of its file says so.

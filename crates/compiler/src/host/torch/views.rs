@@ -667,7 +667,9 @@ fn behind(tensor: &Tensor, offset: Option<i128>) -> Option<Box<Storage>> {
                 Some(_) => storage.contents.behind(offset),
                 None => Contents::Unknown,
             };
-            let part = Storage { part_of, elements, before, contents, ..Storage::default() };
+            let variable = storage.variable;
+            let part =
+                Storage { part_of, variable, elements, before, contents, ..Storage::default() };
             Some(Box::new(part))
         }
     }
@@ -852,10 +854,13 @@ pub(crate) fn join(a: &Tensor, b: &Tensor) -> Tensor {
 
 fn join_storage(a: Option<&Storage>, b: Option<&Storage>) -> Option<Storage> {
     let (a, b) = (a?, b?);
-    let id = a.id.filter(|id| Some(*id) == b.id);
-    let part_of = a.part_of.filter(|id| Some(*id) == b.part_of);
+    // With other gradients it is not the same to a backward pass.
+    let is_same = a.variable == b.variable;
+    let id = a.id.filter(|id| is_same && Some(*id) == b.id);
+    let part_of = a.part_of.filter(|id| is_same && Some(*id) == b.part_of);
     let contents = a.contents.join(&b.contents);
     ((a.elements, a.before) == (b.elements, b.before)).then_some(Storage {
+        variable: a.variable.filter(|_| is_same),
         id,
         part_of,
         output: a.output.filter(|output| Some(*output) == b.output),

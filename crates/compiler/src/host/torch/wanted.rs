@@ -26,6 +26,7 @@ impl Host<'_> {
     pub(crate) fn note_wanted(&mut self, args: &Args<'_>, made: &Value) {
         if let Some(Value::Bool(Some(true))) = args.keyword(WANTS) {
             self.wanted.extend(made.allocations());
+            self.watch(made);
         }
     }
 
@@ -39,8 +40,20 @@ impl Host<'_> {
         match (method, receiver) {
             (WANTS_IN_PLACE, Some(tensor @ Value::Tensor(_))) if asks(args) == Some(true) => {
                 self.wanted.extend(tensor.allocations());
+                self.watch(tensor);
             }
             (WANTS_IN_PLACE | "detach_", _) => self.may_be_unwanted = true,
+            ("retain_grad", Some(tensor)) => self.retain(tensor),
+            ("zero_grad", Some(Value::Object(module))) => {
+                match self.within_module(*module, "parameters") {
+                    Some(Value::List(parameters)) => self.drop_gradients(&parameters),
+                    _ => self.forget_gradients(),
+                }
+            }
+            ("zero_grad", _) => self.forget_gradients(),
+            ("register_hook" | "register_post_accumulate_grad_hook", _) => {
+                self.lose_gradients();
+            }
             _ => {}
         }
     }
@@ -48,7 +61,10 @@ impl Host<'_> {
     /// `tensor.requires_grad = value`.
     pub(crate) fn set_wanted(&mut self, owner: &Value, value: &Value) {
         match (owner, value) {
-            (Value::Tensor(_), Value::Bool(Some(true))) => self.wanted.extend(owner.allocations()),
+            (Value::Tensor(_), Value::Bool(Some(true))) => {
+                self.wanted.extend(owner.allocations());
+                self.watch(owner);
+            }
             _ => self.may_be_unwanted = true,
         }
     }
@@ -79,11 +95,16 @@ impl Host<'_> {
 
     /// What a function or method makes of `sources`, with what that says of whether its gradient is wanted.
     pub(crate) fn following<'v>(
-        &self,
+        &mut self,
         name: &str,
         sources: impl Iterator<Item = &'v Value>,
         mut made: Value,
     ) -> Value {
+        if let Value::Tensor(tensor) = &mut made
+            && name == DETACHES
+        {
+            self.detach(tensor);
+        }
         let Value::Tensor(Tensor { dtype, storage: Some(storage), .. }) = &mut made else {
             return made;
         };
@@ -102,11 +123,15 @@ impl Host<'_> {
         made
     }
 
-    /// Whether gradients may not be wanted in what a context manager runs.
-    pub(crate) fn drops_gradients(&self, frame: &Frame, manager: ExprId) -> bool {
+    /// Notes that a context manager is entered, in which gradients may not be wanted, or are again.
+    pub(crate) fn enter_mode(&mut self, frame: &Frame, manager: ExprId) {
         let body = frame.code.body();
         let scope = Scope { file: frame.file, path: &frame.scope };
-        is_without(&resolve_expr(self.sources, scope, body, callee(body, manager)))
+        let entered = resolve_expr(self.sources, scope, body, callee(body, manager));
+        match self.launcher.is_some() && is_mode(&entered, "enable_grad") {
+            true => self.without_gradients = 0,
+            false => self.without_gradients += u32::from(is_without(&entered)),
+        }
     }
 
     /// Whether gradients may not be wanted in a function, as its decorators say.
@@ -142,10 +167,14 @@ fn asks(args: &Args<'_>) -> Option<bool> {
 }
 
 fn is_without(found: &Resolution) -> bool {
+    WITHOUT.iter().any(|name| is_mode(found, name))
+}
+
+fn is_mode(found: &Resolution, name: &str) -> bool {
     match found {
         Resolution::External(path) => {
             path.first().is_some_and(|first| &**first == TORCH)
-                && path.last().is_some_and(|name| WITHOUT.contains(&&**name))
+                && path.last().is_some_and(|last| &**last == name)
         }
         _ => false,
     }

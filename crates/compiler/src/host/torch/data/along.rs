@@ -176,6 +176,23 @@ pub(super) fn axis_of(
     position(rank, axis)
 }
 
+/// The axes that `dim` names, in order, or all; and whether they are kept with size 1.
+pub(super) fn axes_of(tensor: &Tensor, args: &Args<'_>) -> Option<(Vec<usize>, bool)> {
+    let dim = args.get(0, "dim").filter(|dim| **dim != Value::None);
+    let keeps = flag(args.get(1, "keepdim"))?;
+    let mut axes = match dim {
+        None => (0..tensor.shape.as_ref()?.len()).collect(),
+        Some(dim) => {
+            let dims = dim.elements().unwrap_or_else(|| vec![dim.clone()]);
+            let axes = dims.iter().map(|axis| axis_of(tensor, Some(axis), None));
+            axes.collect::<Option<Vec<usize>>>()?
+        }
+    };
+    axes.sort_unstable();
+    let is_twice = axes.windows(2).any(|pair| pair[0] == pair[1]);
+    (!is_twice).then_some((axes, keeps))
+}
+
 fn flag(given: Option<&Value>) -> Option<bool> {
     given.map_or(Some(false), truth)
 }

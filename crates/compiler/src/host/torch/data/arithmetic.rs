@@ -113,6 +113,29 @@ fn of_two(name: &str) -> Option<(OfTwo, bool)> {
     }
 }
 
+/// Whether a function gives the numbers that it is given.
+pub(super) fn keeps(name: &str) -> bool {
+    SAME.contains(&name)
+}
+
+/// Whether a function computes each number by itself, or of those at its place in several tensors.
+pub(super) fn is_of_each(name: &str) -> bool {
+    OF_ONE.iter().any(|(known, _)| *known == name)
+        || of_two(name).is_some_and(|(_, gives_truths)| !gives_truths)
+        || matches!(
+            name,
+            "addcdiv"
+                | "addcmul"
+                | "clamp"
+                | "clamp_max"
+                | "clamp_min"
+                | "clip"
+                | "lerp"
+                | "max"
+                | "min"
+        )
+}
+
 fn of_operator(op: BinaryOp) -> Option<OfTwo> {
     fn whole(a: f64, b: f64, of: impl Fn(i64, i64) -> Option<i64>) -> Option<f64> {
         let is_whole = |number: f64| number.fract() == 0.0 && number.abs() <= super::MAX_EXACT;

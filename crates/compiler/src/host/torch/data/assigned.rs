@@ -7,6 +7,7 @@ use super::{Data, Ties, contents, converted, of, of_value};
 use crate::host::code::arguments::Args;
 use crate::host::torch::views;
 use crate::host::value::contents::Contents;
+use crate::host::value::number::as_float;
 use crate::host::value::{Storage, Tensor, Value};
 
 /// An allocation that no tensor of host code is in.
@@ -88,9 +89,6 @@ pub(crate) fn changed_in_place(name: &str, tensor: &Tensor, args: &Args<'_>) -> 
             }
             data
         }
-        "scatter" | "scatter_add" if args.keyword("reduce").is_none() => {
-            scattered(plain, tensor, args)?
-        }
         _ => match super::calls::of_method(plain, tensor, args, Ties::Open)? {
             super::Made::One(data) if data.numbers.shape() == of(tensor)?.numbers.shape() => data,
             _ => return None,
@@ -106,6 +104,36 @@ fn replaced(tensor: &Tensor, value: &Value) -> Option<Data> {
     let sizes = sizes.collect::<Option<Vec<usize>>>()?;
     let value = of_value(value)?;
     Some(value.with(value.numbers.broadcast(IxDyn(&sizes))?.to_owned()))
+}
+
+/// A tensor with some elements replaced, or with more added to them; `None` for other functions.
+pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
+    match name {
+        "scatter" | "scatter_add" if args.keyword("reduce").is_none() => {
+            scattered(name, tensor, args)
+        }
+        "index_add" => added(tensor, args),
+        _ => None,
+    }
+}
+
+/// `index_add`: rows that are added to those at these positions.
+fn added(tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
+    let axis = Axis(axis_of(tensor, args.get(0, "dim"), None)?);
+    let mut data = of(tensor)?;
+    let rows = of_value(args.get(1, "index")?)?.positions()?;
+    let source = of_value(args.get(2, "source")?)?.numbers;
+    let scale = args.keyword("alpha").map_or(Some(1.0), as_float)?;
+    if source.ndim() != data.numbers.ndim() || source.len_of(axis) != rows.len() {
+        return None;
+    }
+    for (row, added) in rows.into_iter().zip(source.axis_iter(axis)) {
+        let row = usize::try_from(row).ok().filter(|row| *row < data.numbers.len_of(axis))?;
+        let mut place = data.numbers.index_axis_mut(axis, row);
+        let added = added.broadcast(place.raw_dim())?;
+        place.zip_mut_with(&added, |place, added| *place += scale * added);
+    }
+    Some(data)
 }
 
 fn scattered(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Data> {

@@ -1,6 +1,9 @@
 //! Which functions and methods make numbers of numbers.
 
-use super::{Made, Ties, along, arithmetic, chosen, einsum, joined, layers, losses, products};
+use super::{
+    Made, Ties, along, arithmetic, assigned, chosen, convolutions, einsum, joined, layers, losses,
+    products,
+};
 use crate::builtins::TORCH;
 use crate::hir::Name;
 use crate::host::code::arguments::Args;
@@ -9,12 +12,7 @@ use crate::host::value::{Tensor, Value};
 /// What a method of a tensor makes, or a function of it and what follows; `None` where that is not
 /// known.
 pub(crate) fn of_method(name: &str, tensor: &Tensor, args: &Args<'_>, ties: Ties) -> Option<Made> {
-    let spelled = args.0.iter().any(|(name, _)| numpy_spelling(name).is_some());
-    if spelled {
-        let own = |(name, value): &(Option<Name>, Value)| {
-            (numpy_spelling(name).map(Name::from).or_else(|| name.clone()), value.clone())
-        };
-        let args: Vec<_> = args.0.iter().map(own).collect();
+    if let Some(args) = spelled_by_torch(args.0) {
         return of_method(name, tensor, &Args(&args), ties);
     }
     along::made_of(name, tensor, args, ties)
@@ -23,6 +21,19 @@ pub(crate) fn of_method(name: &str, tensor: &Tensor, args: &Args<'_>, ties: Ties
         .or_else(|| products::made_of(name, tensor, args).map(Made::One))
         .or_else(|| layers::made_of(name, tensor, args).map(Made::One))
         .or_else(|| losses::made_of(name, tensor, args).map(Made::One))
+        .or_else(|| convolutions::made_of(name, tensor, args).map(Made::One))
+        .or_else(|| assigned::made_of(name, tensor, args).map(Made::One))
+}
+
+/// Arguments with PyTorch's names of parameters, where some are spelled as NumPy does.
+pub(super) fn spelled_by_torch(
+    args: &[(Option<Name>, Value)],
+) -> Option<Vec<(Option<Name>, Value)>> {
+    let own = |(name, value): &(Option<Name>, Value)| {
+        (numpy_spelling(name).map(Name::from).or_else(|| name.clone()), value.clone())
+    };
+    let is_spelled = args.iter().any(|(name, _)| numpy_spelling(name).is_some());
+    is_spelled.then(|| args.iter().map(own).collect())
 }
 
 /// PyTorch's name of a parameter that may be spelled as NumPy does.

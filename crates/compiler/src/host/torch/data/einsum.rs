@@ -3,6 +3,7 @@
 use ndarray::{ArrayD, Axis, IxDyn};
 use rustc_hash::FxHashMap;
 
+use super::derived::{Given, tensor_of};
 use super::{Data, known, of_value};
 use crate::host::code::arguments::Args;
 use crate::host::value::Value;
@@ -10,8 +11,42 @@ use crate::host::value::Value;
 /// Multiplications of one product; beyond, its numbers are not worked out.
 const MAX_STEPS: usize = 1 << 24;
 
+/// The labels of the axes of each operand, those of the result, and the operands.
+type Parsed = (Vec<Vec<String>>, Vec<String>, Vec<Value>);
+
 /// `torch.einsum(pattern, ...)`, without `...` in the pattern.
 pub(super) fn einsum(args: &Args<'_>) -> Option<Data> {
+    let (labels, right, operands) = parsed(args)?;
+    contracted(&labels, &right, &operands)
+}
+
+/// What a call of `einsum` hands on to the operand at `at`, of the gradient of what it gives.
+pub(super) fn handed_on(args: &Given, at: usize, given: &ArrayD<f64>) -> Option<ArrayD<f64>> {
+    let args = Args(args);
+    let is_pattern_first = matches!(args.positional().first(), Some(Value::Str(_)));
+    let (labels, right, operands) =
+        if is_pattern_first { parsed(&args)? } else { parsed_by_words(&args)? };
+    let own = labels.get(at)?;
+    let others = |which: usize| which != at && which < operands.len();
+    let mut of_others: Vec<Vec<String>> = vec![right];
+    let mut numbers = vec![tensor_of(given.clone())];
+    for which in (0..labels.len()).filter(|which| others(*which)) {
+        of_others.push(labels[which].clone());
+        numbers.push(operands[which].clone());
+    }
+    let is_shared = |label: &&String| of_others.iter().flatten().any(|other| other == *label);
+    let shared: Vec<String> = own.iter().filter(is_shared).cloned().collect();
+    let mut made = contracted(&of_others, &shared, &numbers)?.numbers;
+    for (axis, label) in own.iter().enumerate() {
+        if !shared.contains(label) {
+            made.insert_axis_inplace(Axis(axis));
+        }
+    }
+    let shape = of_value(operands.get(at)?)?.numbers.raw_dim();
+    Some(made.broadcast(shape)?.to_owned())
+}
+
+fn parsed(args: &Args<'_>) -> Option<Parsed> {
     let (Value::Str(pattern), operands) =
         args.positional().split_first().map(|(pattern, rest)| {
             let listed = match rest {
@@ -37,19 +72,23 @@ pub(super) fn einsum(args: &Args<'_>) -> Option<Data> {
             (pattern.as_str(), once.into_iter().map(String::from).collect())
         }
     };
-    let labels: Vec<Vec<String>> = left.split(',').map(letters).collect();
-    contracted(&labels, &right, &operands)
+    Some((left.split(',').map(letters).collect(), right, operands))
 }
 
 /// `einops.einsum(..., pattern)`.
 pub(super) fn einops_einsum(args: &Args<'_>) -> Option<Data> {
+    let (labels, right, operands) = parsed_by_words(args)?;
+    contracted(&labels, &right, &operands)
+}
+
+fn parsed_by_words(args: &Args<'_>) -> Option<Parsed> {
     let positional = args.positional();
     let (Value::Str(pattern), operands) = positional.split_last()? else { return None };
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<String>>();
     let (left, right) = pattern.split_once("->")?;
     let labels: Vec<Vec<String>> = left.split(',').map(words).collect();
     let operands: Vec<Value> = operands.iter().copied().cloned().collect();
-    contracted(&labels, &words(right), &operands)
+    Some((labels, words(right), operands))
 }
 
 /// The sums of products over the labels that the result lacks.

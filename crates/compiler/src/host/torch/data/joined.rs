@@ -50,7 +50,7 @@ pub(super) fn made_by(name: &str, args: &Args<'_>) -> Option<Data> {
             let bound = |at, name| of_value(args.get(at, name)?)?.number();
             let (start, end) = (bound(0, "start")?, bound(1, "end")?);
             let steps = usize::try_from(known(args.get(2, "steps")?)?).ok()?;
-            let is_few = (2..=super::MAX_NUMBERS).contains(&steps);
+            let is_few = (1..=super::MAX_NUMBERS).contains(&steps);
             let step = (end - start) / (steps.max(2) - 1) as f64;
             is_few
                 .then(|| Data::row("fp32", (0..steps).map(|at| start + step * at as f64).collect()))

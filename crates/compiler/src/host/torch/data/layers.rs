@@ -2,7 +2,7 @@
 
 use ndarray::{ArrayD, ArrayViewMut1, Axis};
 
-use super::along::axis_of;
+use super::along::{axes_of, axis_of};
 use super::products::product;
 use super::{Data, of, of_value};
 use crate::hir::Name;
@@ -33,6 +33,12 @@ fn gelu(x: f64) -> f64 {
 fn gelu_by_tanh(x: f64) -> f64 {
     let inner = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x * x * x);
     0.5 * x * (1.0 + inner.tanh())
+}
+
+/// Whether a function computes each number by itself.
+pub(super) fn is_of_each(name: &str) -> bool {
+    ACTIVATIONS.iter().any(|(known, _)| *known == name)
+        || matches!(name, "gelu" | "leaky_relu" | "softplus")
 }
 
 /// What a layer makes of `tensor`; `None` for other functions.
@@ -92,12 +98,7 @@ fn unit(tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
 
 /// The variance, or its root.
 fn deviation(is_root: bool, tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
-    let unbiased = match (args.keyword("unbiased"), args.keyword("correction")) {
-        (None, None) => true,
-        (Some(flag), None) => truth(flag)?,
-        (None, Some(Value::Int(Some(correction @ 0..=1)))) => *correction == 1,
-        _ => return None,
-    };
+    let unbiased = is_unbiased(args)?;
     // A flag may stand in the place of the axes.
     let axes_alone =
         args.positional().len() <= 1 && !matches!(args.positional().first(), Some(Value::Bool(_)));
@@ -110,15 +111,29 @@ fn deviation(is_root: bool, tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
     })
 }
 
+/// Whether a variance is divided by one less than the count.
+pub(super) fn is_unbiased(args: &Args<'_>) -> Option<bool> {
+    match (args.keyword("unbiased"), args.keyword("correction")) {
+        (None, None) => Some(true),
+        (Some(flag), None) => truth(flag),
+        (None, Some(Value::Int(Some(correction @ 0..=1)))) => Some(*correction == 1),
+        _ => None,
+    }
+}
+
 /// The Euclidean norm.
 fn norm(tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
+    reduced(tensor, &Args(&behind_order(args)?), length)
+}
+
+/// The arguments of a Euclidean norm behind its order; `None` for other norms.
+pub(super) fn behind_order(args: &Args<'_>) -> Option<Vec<(Option<Name>, Value)>> {
     let order = args.keyword("p").or_else(|| args.positional().first().copied());
     let is_plain = order.is_none_or(|p| as_float(p) == Some(2.0)) && args.positional().len() <= 1;
     is_plain.then_some(())?;
     let is_behind =
         |(name, _): &&(Option<Name>, Value)| name.as_deref().is_some_and(|name| name != "p");
-    let behind: Vec<_> = args.0.iter().filter(is_behind).cloned().collect();
-    reduced(tensor, &Args(&behind), length)
+    Some(args.0.iter().filter(is_behind).cloned().collect())
 }
 
 /// What is below a diagonal, or above it, with it.
@@ -161,20 +176,7 @@ fn softmax(row: &mut ArrayViewMut1<'_, f64>, is_log: bool) {
 /// What `of_row` makes of the numbers along the axes that `dim` names, or of all.
 fn reduced(tensor: &Tensor, args: &Args<'_>, of_row: impl Fn(&[f64]) -> f64) -> Option<Data> {
     let data = of(tensor)?;
-    let dim = args.get(0, "dim").filter(|dim| **dim != Value::None);
-    let keeps = args.get(1, "keepdim").map_or(Some(false), truth)?;
-    let mut axes = match dim {
-        None => (0..data.numbers.ndim()).collect(),
-        Some(dim) => {
-            let dims = dim.elements().unwrap_or_else(|| vec![dim.clone()]);
-            let axes = dims.iter().map(|axis| axis_of(tensor, Some(axis), None));
-            axes.collect::<Option<Vec<usize>>>()?
-        }
-    };
-    axes.sort_unstable();
-    if axes.windows(2).any(|pair| pair[0] == pair[1]) {
-        return None;
-    }
+    let (axes, keeps) = axes_of(tensor, args)?;
     // The axes that are reduced come last, as one.
     let kept: Vec<usize> = (0..data.numbers.ndim()).filter(|axis| !axes.contains(axis)).collect();
     let order: Vec<usize> = kept.iter().chain(&axes).copied().collect();
@@ -193,8 +195,17 @@ fn reduced(tensor: &Tensor, args: &Args<'_>, of_row: impl Fn(&[f64]) -> f64) -> 
     Some(data.with(made))
 }
 
-/// Layer or RMS normalization over the last axes.
-fn normalized(centers: bool, tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
+/// Rows that layer or RMS normalization makes, without weights.
+pub(super) struct Rows {
+    pub(super) made: ArrayD<f64>,
+    /// How long each row is.
+    pub(super) length: usize,
+    /// What each was multiplied with.
+    pub(super) scales: Vec<f64>,
+}
+
+/// The rows over the last axes.
+pub(super) fn normalized_rows(centers: bool, tensor: &Tensor, args: &Args<'_>) -> Option<Rows> {
     let dims = args.get(0, "normalized_shape")?;
     let count = dims.elements().map_or(1, |dims| dims.len());
     let data = of(tensor)?;
@@ -208,14 +219,22 @@ fn normalized(centers: bool, tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
         Some(eps) => as_float(eps)?,
     };
     let mut numbers: Vec<f64> = data.numbers.iter().copied().collect();
+    let mut scales = Vec::new();
     for row in numbers.chunks_exact_mut(length.max(1)) {
         let mean = if centers { row.iter().sum::<f64>() / length as f64 } else { 0.0 };
         row.iter_mut().for_each(|number| *number -= mean);
         let variance = row.iter().map(|number| number * number).sum::<f64>() / length as f64;
         let scale = (variance + eps).sqrt().recip();
         row.iter_mut().for_each(|number| *number *= scale);
+        scales.push(scale);
     }
-    let mut made = data.with(ArrayD::from_shape_vec(data.numbers.raw_dim(), numbers).ok()?);
+    let made = ArrayD::from_shape_vec(data.numbers.raw_dim(), numbers).ok()?;
+    Some(Rows { made, length, scales })
+}
+
+/// Layer or RMS normalization over the last axes.
+fn normalized(centers: bool, tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
+    let mut made = of(tensor)?.with(normalized_rows(centers, tensor, args)?.made);
     let given = |at: usize, name: &str| args.get(at, name).filter(|given| **given != Value::None);
     if let Some(weight) = given(1, "weight") {
         made.numbers =
@@ -232,8 +251,13 @@ fn normalized(centers: bool, tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
 
 /// `F.scaled_dot_product_attention` of as many heads for keys as for queries.
 fn attention(query: &Tensor, args: &Args<'_>) -> Option<Data> {
-    let (query, key) = (of(query)?, of_value(args.get(0, "key")?)?);
     let value = of_value(args.get(1, "value")?)?;
+    product(&attention_chances(query, args)?.1, &value)
+}
+
+/// What attention multiplies scores with, and how much of each value it takes for each query.
+pub(super) fn attention_chances(query: &Tensor, args: &Args<'_>) -> Option<(f64, Data)> {
+    let (query, key) = (of(query)?, of_value(args.get(0, "key")?)?);
     let is_told = |at: usize, name: &str| args.get(at, name).filter(|told| **told != Value::None);
     if is_told(3, "dropout_p").is_some_and(|p| as_float(p) != Some(0.0))
         || args.keyword("enable_gqa").is_some_and(|told| truth(told) != Some(false))
@@ -271,5 +295,5 @@ fn attention(query: &Tensor, args: &Args<'_>) -> Option<Data> {
             _ => super::arithmetic::zipped(&scores.numbers, &mask.numbers, added)?,
         };
     }
-    product(&along(scores, last, |row| softmax(row, false))?, &value)
+    Some((scale, along(scores, last, |row| softmax(row, false))?))
 }

@@ -1,6 +1,6 @@
-//! Losses, distances and convolutions.
+//! Losses and distances.
 
-use ndarray::{Array4, ArrayD, Axis, IxDyn};
+use ndarray::{ArrayD, Axis, IxDyn};
 
 use super::arithmetic::zipped;
 use super::layers::log_sum;
@@ -9,9 +9,6 @@ use crate::host::code::arguments::Args;
 use crate::host::value::dtype::is_integer;
 use crate::host::value::number::as_float;
 use crate::host::value::{Tensor, Value};
-
-/// Multiplications of one convolution; beyond, its numbers are not worked out.
-const MAX_STEPS: usize = 1 << 23;
 
 /// What a function makes of `tensor` and its arguments; `None` for other functions.
 pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
@@ -23,10 +20,13 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Da
             of_each(tensor, args, |x, y| x.max(0.0) - x * y + (-x.abs()).exp().ln_1p())
         }
         "cdist" if args.get(1, "p").is_none() => distances(tensor, args),
-        "conv1d" => convolved(tensor, args, 1),
-        "conv2d" => convolved(tensor, args, 2),
         _ => None,
     }
+}
+
+/// Whether a loss is computed of each number by itself, before it is reduced.
+pub(super) fn is_of_each(name: &str) -> bool {
+    matches!(name, "binary_cross_entropy_with_logits" | "l1_loss" | "mse_loss")
 }
 
 /// The losses of single elements as `reduction` says.
@@ -54,6 +54,43 @@ fn of_each(tensor: &Tensor, args: &Args<'_>, loss: impl Fn(f64, f64) -> f64) -> 
     reduced(losses, count, args)
 }
 
+/// The class whose rows do not count, and how much of all classes the right one is.
+fn ignored_and_smoothing(args: &Args<'_>) -> Option<(f64, f64)> {
+    let ignored = args.keyword("ignore_index").map_or(Some(-100), known)? as f64;
+    Some((ignored, args.keyword("label_smoothing").map_or(Some(0.0), as_float)?))
+}
+
+/// The gradient of the rows of `F.cross_entropy`, of that of what it gives.
+pub(super) fn of_classes(
+    tensor: &Tensor,
+    args: &Args<'_>,
+    given: &ArrayD<f64>,
+) -> Option<ArrayD<f64>> {
+    cross_entropy(tensor, args)?;
+    let (mut numbers, target) = (of(tensor)?.numbers, of_value(args.get(0, "target")?)?.numbers);
+    let (ignored, smoothing) = ignored_and_smoothing(args)?;
+    let counted = target.iter().filter(|class| **class != ignored).count() as f64;
+    let classes = numbers.shape()[1] as f64;
+    let is_mean = match args.keyword("reduction") {
+        None => true,
+        Some(Value::Str(how)) => &**how == "mean",
+        Some(_) => return None,
+    };
+    let given = given.broadcast(IxDyn(&[target.len()]))?;
+    for ((mut row, class), given) in numbers.rows_mut().into_iter().zip(&target).zip(given) {
+        if *class == ignored {
+            row.fill(0.0);
+            continue;
+        }
+        let scale = if is_mean { given / counted } else { *given };
+        let log_sum = log_sum(&row.to_vec());
+        row.mapv_inplace(|number| (number - log_sum).exp() - smoothing / classes);
+        row[*class as usize] -= 1.0 - smoothing;
+        row.mapv_inplace(|number| scale * number);
+    }
+    Some(numbers)
+}
+
 /// `F.cross_entropy` of rows of classes, of which numbers name the right ones.
 fn cross_entropy(tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
     let (input, target) = (of(tensor)?, of_value(args.get(0, "target")?)?);
@@ -66,8 +103,7 @@ fn cross_entropy(tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
     {
         return None;
     }
-    let ignored = args.keyword("ignore_index").map_or(Some(-100), known)? as f64;
-    let smoothing = args.keyword("label_smoothing").map_or(Some(0.0), as_float)?;
+    let (ignored, smoothing) = ignored_and_smoothing(args)?;
     let mut losses = Vec::new();
     let mut counted = 0.0;
     for (row, class) in input.numbers.rows().into_iter().zip(&target.numbers) {
@@ -106,88 +142,4 @@ fn distances(tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
         a.iter().zip(b.iter()).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
     };
     Some(a.with(ArrayD::from_shape_fn(IxDyn(&shape), distance)))
-}
-
-/// A convolution along one or two axes.
-fn convolved(tensor: &Tensor, args: &Args<'_>, axes: usize) -> Option<Data> {
-    let (input, weight) = (of(tensor)?, of_value(args.get(0, "weight")?)?);
-    let numbers = |at: usize, name: &str, default: usize| -> Option<[usize; 2]> {
-        let told = match args.get(at, name) {
-            None => vec![default; axes],
-            Some(Value::Int(Some(one))) => vec![usize::try_from(*one).ok()?; axes],
-            Some(several) => {
-                let each = several.elements()?;
-                let each = each.iter().map(|one| usize::try_from(known(one)?).ok());
-                each.collect::<Option<Vec<usize>>>()?
-            }
-        };
-        match told[..] {
-            [one] => Some([default, one]),
-            [first, second] if axes == 2 => Some([first, second]),
-            _ => None,
-        }
-    };
-    let (stride, padding, dilation) =
-        (numbers(2, "stride", 1)?, numbers(3, "padding", 0)?, numbers(4, "dilation", 1)?);
-    let groups = args.get(5, "groups").map_or(Some(1), known)?;
-    let groups = usize::try_from(groups).ok().filter(|groups| *groups > 0)?;
-    // One axis counts as the second of two.
-    let planar = |data: &Data| -> Option<Array4<f64>> {
-        let planes = match (axes, data.numbers.ndim()) {
-            (1, 3) => data.numbers.clone().insert_axis(Axis(2)),
-            (2, 4) => data.numbers.clone(),
-            _ => return None,
-        };
-        planes.into_dimensionality().ok()
-    };
-    let padding = if axes == 1 { [0, padding[1]] } else { padding };
-    let (image, kernel) = (planar(&input)?, planar(&weight)?);
-    let (batch, channels, height, width) = image.dim();
-    let (outputs, inner, rows, columns) = kernel.dim();
-    if channels != inner * groups || outputs % groups != 0 || stride.contains(&0) {
-        return None;
-    }
-    let length = |size: usize, taps: usize, at: usize| {
-        let reach = dilation[at].checked_mul(taps.checked_sub(1)?)?.checked_add(1)?;
-        let padded = padding[at].checked_mul(2)?.checked_add(size)?;
-        Some(padded.checked_sub(reach)? / stride[at] + 1)
-    };
-    let (tall, wide) = (length(height, rows, 0)?, length(width, columns, 1)?);
-    let shape = [batch, outputs, tall, wide];
-    let bias = match args.get(1, "bias").filter(|bias| **bias != Value::None) {
-        Some(bias) => of_value(bias)?.numbers.iter().copied().collect(),
-        None => vec![0.0; outputs],
-    };
-    let mut extents = shape.iter().chain([&inner, &rows, &columns]);
-    let steps = extents.try_fold(1usize, |steps, size| steps.checked_mul(*size))?;
-    if steps > MAX_STEPS || bias.len() != outputs {
-        return None;
-    }
-    let one = |at: IxDyn| {
-        let [batch, output, y, x] = [at[0], at[1], at[2], at[3]];
-        let first = output / (outputs / groups) * inner;
-        let mut sum = bias[output];
-        for channel in 0..inner {
-            for row in 0..rows {
-                let Some(from) = (y * stride[0] + row * dilation[0]).checked_sub(padding[0]) else {
-                    continue;
-                };
-                for column in 0..columns {
-                    let Some(across) =
-                        (x * stride[1] + column * dilation[1]).checked_sub(padding[1])
-                    else {
-                        continue;
-                    };
-                    if from < height && across < width {
-                        let pixel = image[[batch, first + channel, from, across]];
-                        sum += pixel * kernel[[output, channel, row, column]];
-                    }
-                }
-            }
-        }
-        sum
-    };
-    let made = ArrayD::from_shape_fn(IxDyn(&shape), one);
-    let made = if axes == 1 { made.index_axis_move(Axis(2), 0) } else { made };
-    Some(input.with(made.as_standard_layout().into_owned()))
 }

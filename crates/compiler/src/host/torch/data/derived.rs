@@ -1,0 +1,422 @@
+//! Gradients: what a function hands on to a tensor that it was given, of the gradients of what it made.
+//!
+//! A function that computes each number by itself is differentiated by central differences in double precision,
+//! one that only moves numbers by moving their positions; so neither needs a rule of its own. The others have one:
+//! sums, rows and products.
+
+use ndarray::{ArrayD, ArrayViewD, Axis, IxDyn, Zip};
+
+use super::{Data, Made, arithmetic, calls, layers, losses, of};
+use crate::hir::{BinaryOp, Name, UnaryOp};
+use crate::host::code::arguments::Args;
+use crate::host::launch::past::Maker;
+use crate::host::value::contents::Contents;
+use crate::host::value::dtype::is_float;
+use crate::host::value::{Storage, Tensor, Value};
+
+mod products;
+mod rows;
+
+/// Arguments of a call.
+pub(super) type Given = [(Option<Name>, Value)];
+
+/// Functions of which each number that they give is one that they are given, or none of it.
+const MOVING: &[&str] = &[
+    "cat",
+    "concat",
+    "concatenate",
+    "diag",
+    "embedding",
+    "flatten",
+    "flip",
+    "gather",
+    "hstack",
+    "index_select",
+    "masked_fill",
+    "masked_select",
+    "msort",
+    "pad",
+    "ravel",
+    "rearrange",
+    "repeat",
+    "repeat_interleave",
+    "reshape",
+    "roll",
+    "stack",
+    "take",
+    "tile",
+    "tril",
+    "triu",
+    "vstack",
+    "where",
+];
+
+/// Functions that are the same everywhere near a number.
+const STEPWISE: &[&str] =
+    &["ceil", "floor", "floor_divide", "round", "sgn", "sign", "trunc", "zeros_like", "ones_like"];
+
+/// Numbers are moved by this part of them, or of the least one.
+const STEP: f64 = 1e-5;
+const LEAST: f64 = 1e-3;
+
+/// A function bends where its slopes before and behind a number differ by so much, and by this part.
+const BEND: f64 = 1e-3;
+const BEND_PART: f64 = 0.1;
+
+/// What `maker` hands on to the tensor at `at` among those in its arguments of the gradients of what it made of
+/// these, each where there is one; `None` where that is not known.
+pub(crate) fn handed_on(
+    maker: &Maker,
+    args: &Given,
+    at: usize,
+    given: &[Option<Data>],
+) -> Option<Data> {
+    if let Some(args) = calls::spelled_by_torch(args) {
+        return handed_on(maker, &args, at, given);
+    }
+    let shape = extents(tensors_in(args).get(at)?)?;
+    let first = || given.first()?.as_ref().map(|data| &data.numbers);
+    let numbers = match maker {
+        Maker::Unary(UnaryOp::Minus) => first()?.mapv(|number| -number),
+        Maker::Unary(_) => return None,
+        Maker::Binary(BinaryOp::MatMul) => products::handed_on("matmul", args, at, first()?)?,
+        Maker::Binary(_) => by_differences(maker, "", args, at, first()?)?,
+        Maker::Chosen(_) => by_positions(maker, args, at, given)?,
+        Maker::Method(name) => by_name(maker, name, args, at, given)?,
+        Maker::Torch(path) => by_name(maker, path.last()?, args, at, given)?,
+    };
+    let is_known = numbers.shape() == shape && numbers.iter().all(|number| !number.is_nan());
+    is_known.then(|| Data::new("fp64", numbers))
+}
+
+fn by_name(
+    maker: &Maker,
+    name: &str,
+    args: &Given,
+    at: usize,
+    given: &[Option<Data>],
+) -> Option<ArrayD<f64>> {
+    if MOVING.contains(&name) {
+        let skips_row = Args(args).keyword("padding_idx").is_some_and(|row| *row != Value::None);
+        return (!skips_row).then(|| by_positions(maker, args, at, given))?;
+    }
+    if let "sort" | "topk" | "max" | "min" = name
+        && given.len() == 2
+    {
+        return rows::chosen(maker, args, at, given.first()?.as_ref()?);
+    }
+    let given = &given.first()?.as_ref()?.numbers;
+    if STEPWISE.contains(&name) {
+        return Some(ArrayD::zeros(extents(tensors_in(args)[at])?));
+    }
+    if arithmetic::keeps(name) {
+        return Some(given.clone());
+    }
+    if arithmetic::is_of_each(name) || layers::is_of_each(name) {
+        return by_differences(maker, name, args, at, given);
+    }
+    if losses::is_of_each(name) {
+        return by_losses(maker, name, args, at, given);
+    }
+    products::handed_on(name, args, at, given).or_else(|| rows::handed_on(name, args, at, given))
+}
+
+/// The tensors in arguments, in order.
+pub(crate) fn tensors_in(args: &Given) -> Vec<&Tensor> {
+    fn add<'v>(value: &'v Value, found: &mut Vec<&'v Tensor>) {
+        match value {
+            Value::Tensor(tensor) => found.push(tensor),
+            Value::Tuple(items) | Value::List(items) | Value::Record { items, .. } => {
+                items.iter().for_each(|item| add(item, found));
+            }
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    args.iter().for_each(|(_, value)| add(value, &mut found));
+    found
+}
+
+/// Arguments with other tensors: what `change` gives of each, by its position.
+fn with_tensors(
+    args: &Given,
+    change: &mut impl FnMut(usize, &Tensor) -> Option<Value>,
+) -> Option<Vec<(Option<Name>, Value)>> {
+    fn changed(
+        value: &Value,
+        at: &mut usize,
+        change: &mut impl FnMut(usize, &Tensor) -> Option<Value>,
+    ) -> Option<Value> {
+        let mut each = |items: &[Value]| -> Option<Vec<Value>> {
+            items.iter().map(|item| changed(item, at, change)).collect()
+        };
+        Some(match value {
+            Value::Tensor(tensor) => {
+                *at += 1;
+                change(*at - 1, tensor)?
+            }
+            Value::Tuple(items) => Value::Tuple(each(items)?),
+            Value::List(items) => Value::List(each(items)?),
+            value => value.clone(),
+        })
+    }
+    let mut at = 0;
+    args.iter()
+        .map(|(name, value)| Some((name.clone(), changed(value, &mut at, change)?)))
+        .collect()
+}
+
+/// A tensor of double precision that holds these numbers.
+pub(crate) fn tensor_of(numbers: ArrayD<f64>) -> Value {
+    let data = Data::new("fp64", numbers);
+    let storage = Storage {
+        elements: data.numbers.len() as i128,
+        contents: super::contents("fp64", data.numbers.iter().copied().collect()),
+        ..Storage::default()
+    };
+    Value::Tensor(Tensor {
+        dtype: Some(data.dtype.clone()),
+        shape: Some(data.shape()),
+        storage: Some(Box::new(storage)),
+        ..Tensor::default()
+    })
+}
+
+/// The arguments in double precision, with `numbers` for the tensor at `at`.
+fn with_numbers(
+    args: &Given,
+    at: usize,
+    numbers: &ArrayD<f64>,
+) -> Option<Vec<(Option<Name>, Value)>> {
+    with_tensors(args, &mut |place, tensor| {
+        if place == at {
+            return Some(tensor_of(numbers.clone()));
+        }
+        match tensor.dtype.as_deref().is_some_and(is_float) {
+            true => Some(tensor_of(of(tensor)?.numbers)),
+            false => Some(Value::Tensor(tensor.clone())),
+        }
+    })
+}
+
+/// The sizes of a tensor.
+fn extents(tensor: &Tensor) -> Option<Vec<usize>> {
+    let sizes = tensor.shape.as_ref()?.iter();
+    sizes.map(|size| usize::try_from(super::known(size)?).ok()).collect()
+}
+
+fn one(made: Made) -> Option<ArrayD<f64>> {
+    match made {
+        Made::One(data) => Some(data.numbers),
+        _ => None,
+    }
+}
+
+/// What was broadcast, added up to the shape that it had.
+fn reduced_to(shape: &[usize], mut numbers: ArrayD<f64>) -> Option<ArrayD<f64>> {
+    while numbers.ndim() > shape.len() {
+        numbers = numbers.sum_axis(Axis(0));
+    }
+    for (axis, size) in shape.iter().enumerate() {
+        if *size == 1 && numbers.shape().get(axis).is_some_and(|known| *known != 1) {
+            numbers = numbers.sum_axis(Axis(axis)).insert_axis(Axis(axis));
+        }
+    }
+    (numbers.shape() == shape).then_some(numbers)
+}
+
+/// The gradient of an argument of which each number leads to what is at its place, broadcast.
+fn by_differences(
+    maker: &Maker,
+    name: &str,
+    args: &Given,
+    at: usize,
+    given: &ArrayD<f64>,
+) -> Option<ArrayD<f64>> {
+    let numbers = of(tensors_in(args)[at])?.numbers;
+    let step = numbers.mapv(|number| STEP * number.abs().max(LEAST));
+    let make = |numbers: &ArrayD<f64>| one(maker.make(&with_numbers(args, at, numbers)?)?);
+    let here = make(&numbers)?;
+    let (ahead, behind) = (make(&(&numbers + &step))?, make(&(&numbers - &step))?);
+    let shape = here.raw_dim();
+    let step = step.broadcast(shape.clone())?;
+    let given = given.broadcast(shape.clone())?;
+    if ahead.raw_dim() != shape || behind.raw_dim() != shape {
+        return None;
+    }
+    let mut slopes = slopes(name, [&ahead, &here, &behind], step);
+    Zip::from(&mut slopes).and(&given).for_each(|slope, given| {
+        // What nothing depends on has no gradient, whatever the function does there.
+        *slope = if *given == 0.0 { 0.0 } else { *slope * given };
+    });
+    reduced_to(numbers.shape(), slopes)
+}
+
+/// The slope at each number: not a number where it is not known.
+fn slopes(
+    name: &str,
+    [ahead, here, behind]: [&ArrayD<f64>; 3],
+    step: ArrayViewD<'_, f64>,
+) -> ArrayD<f64> {
+    Zip::from(ahead).and(here).and(behind).and(&step).map_collect(|ahead, here, behind, step| {
+        if !step.is_finite() {
+            return if here.is_finite() { 0.0 } else { f64::NAN };
+        }
+        let (after, before) = ((ahead - here) / step, (here - behind) / step);
+        let bends = (after - before).abs() > BEND + BEND_PART * (after.abs() + before.abs());
+        match name {
+            _ if !bends => (ahead - behind) / (2.0 * step),
+            "abs" | "absolute" | "l1_loss" | "maximum" | "minimum" | "max" | "min" => {
+                (after + before) / 2.0
+            }
+            // PyTorch gives the slope before zero.
+            "leaky_relu" | "relu" | "relu6" => before,
+            "clamp" | "clip" | "clamp_max" | "clamp_min" => {
+                if after.abs() > before.abs() {
+                    after
+                } else {
+                    before
+                }
+            }
+            _ => f64::NAN,
+        }
+    })
+}
+
+/// The gradient of an argument of a loss of each number, which are added up as `reduction` says.
+fn by_losses(
+    maker: &Maker,
+    name: &str,
+    args: &Given,
+    at: usize,
+    given: &ArrayD<f64>,
+) -> Option<ArrayD<f64>> {
+    let how = Args(args).keyword("reduction").cloned();
+    let mut each: Vec<_> =
+        args.iter().filter(|(name, _)| name.as_deref() != Some("reduction")).cloned().collect();
+    each.push((Some("reduction".into()), Value::Str("none".into())));
+    let losses = one(maker.make(&each)?)?;
+    let count = losses.len() as f64;
+    let given = match how {
+        None => given.mapv(|number| number / count),
+        Some(Value::Str(how)) => match &*how {
+            "none" | "sum" => given.clone(),
+            "mean" => given.mapv(|number| number / count),
+            _ => return None,
+        },
+        Some(_) => return None,
+    };
+    by_differences(maker, name, &each, at, &given)
+}
+
+/// The gradient of an argument whose numbers are moved: those of what is at each place that a number came to.
+fn by_positions(
+    maker: &Maker,
+    args: &Given,
+    at: usize,
+    given: &[Option<Data>],
+) -> Option<ArrayD<f64>> {
+    let shape = extents(tensors_in(args)[at])?;
+    let count: usize = shape.iter().product();
+    let places = ArrayD::from_shape_vec(IxDyn(&shape), (1..=count).map(|at| at as f64).collect());
+    let places = places.ok()?;
+    let moved = |places: &ArrayD<f64>| Some(several(maker.make(&with_numbers(args, at, places)?)?));
+    // What is the same whatever the sign of the positions is no number of this argument.
+    let (moved, turned) = (moved(&places)?, moved(&places.mapv(|place| -place))?);
+    let mut gradient = vec![0.0; count];
+    for (at, given) in given.iter().enumerate() {
+        let Some(given) = given else { continue };
+        let (moved, turned) = (&moved.get(at)?.numbers, &turned.get(at)?.numbers);
+        if moved.shape() != given.numbers.shape() || turned.shape() != moved.shape() {
+            return None;
+        }
+        for ((place, turned), given) in moved.iter().zip(turned).zip(&given.numbers) {
+            if *place > 0.0 && *place == -turned {
+                *gradient.get_mut(*place as usize - 1)? += given;
+            }
+        }
+    }
+    ArrayD::from_shape_vec(IxDyn(&shape), gradient).ok()
+}
+
+fn several(made: Made) -> Vec<Data> {
+    match made {
+        Made::One(data) => vec![data],
+        Made::Record(_, both) => both.into(),
+        Made::Tuple(several) => several,
+    }
+}
+
+/// Elements of memory that a tensor shows, in order; `None` where they are not known, or beyond its memory.
+pub(crate) fn places(tensor: &Tensor) -> Option<Vec<usize>> {
+    let storage = tensor.storage.as_deref()?;
+    let (sizes, strides) = (extents(tensor)?, crate::host::torch::views::strides(tensor)?);
+    let strides = strides.iter().map(super::known).collect::<Option<Vec<i128>>>()?;
+    let count = sizes.iter().try_fold(1usize, |count, size| count.checked_mul(*size))?;
+    if count > super::MAX_COMPUTED || strides.len() != sizes.len() {
+        return None;
+    }
+    let end = storage.before.checked_add(storage.elements)?;
+    let place = |index: IxDyn| {
+        let steps = strides.iter().enumerate().map(|(axis, step)| index[axis] as i128 * step);
+        let at = storage.before + steps.sum::<i128>();
+        (0..end).contains(&at).then_some(at as usize)
+    };
+    ndarray::indices(IxDyn(&sizes)).into_iter().map(place).collect()
+}
+
+impl Data {
+    /// Numbers of a tensor's sizes, in order, as its type has them; `None` where they are too few or too many.
+    pub(crate) fn in_shape_of(tensor: &Tensor, numbers: Vec<f64>) -> Option<Data> {
+        let numbers = ArrayD::from_shape_vec(IxDyn(&extents(tensor)?), numbers).ok()?;
+        super::converted(Data::new("fp64", numbers), tensor.dtype.as_ref()?)
+    }
+
+    /// One for each number of a tensor.
+    pub(crate) fn ones(tensor: &Tensor) -> Option<Data> {
+        Some(Data::new("fp64", ArrayD::ones(extents(tensor)?)))
+    }
+
+    /// As many zeros.
+    pub(crate) fn zeros(self) -> Data {
+        self.with(ArrayD::zeros(self.numbers.raw_dim()))
+    }
+
+    /// Sums of both; `None` where they have other sizes.
+    pub(crate) fn plus(&self, other: &Data) -> Option<Data> {
+        let has_sizes = self.numbers.shape() == other.numbers.shape();
+        has_sizes.then(|| Data::new("fp64", &self.numbers + &other.numbers))
+    }
+
+    /// The numbers at positions, and all with zeros there; `None` where a position is there twice.
+    pub(crate) fn split_at(&self, positions: &Data) -> Option<(Data, Data)> {
+        let mut rest: Vec<f64> = self.in_order().collect();
+        let mut is_taken = vec![false; rest.len()];
+        let mut taken = Vec::new();
+        for at in positions.in_order() {
+            let at = at as usize;
+            if std::mem::replace(is_taken.get_mut(at)?, true) {
+                return None;
+            }
+            taken.push(std::mem::take(&mut rest[at]));
+        }
+        let taken = ArrayD::from_shape_vec(positions.numbers.raw_dim(), taken).ok()?;
+        let rest = ArrayD::from_shape_vec(self.numbers.raw_dim(), rest).ok()?;
+        Some((Data::new("fp64", taken), Data::new("fp64", rest)))
+    }
+
+    /// The numbers, in order.
+    pub(crate) fn in_order(&self) -> impl Iterator<Item = f64> + '_ {
+        self.numbers.iter().copied()
+    }
+
+    /// What memory of a type holds that has these numbers in order; `None` where the type lacks one of them.
+    pub(crate) fn held_as(&self, dtype: &str) -> Option<Contents> {
+        super::converted(self.clone(), &dtype.into()).map(|data| data.row_major())
+    }
+
+    /// Those of a tensor to which the one at `tensor` was broadcast, added up.
+    pub(crate) fn reduced_to(self, tensor: &Tensor) -> Option<Data> {
+        Some(Data::new("fp64", reduced_to(&extents(tensor)?, self.numbers)?))
+    }
+}
