@@ -37,7 +37,7 @@ DIFFERENTIATED = """
 x.clone().mul_(y) | x.detach() * y | torch.stack([x, x * y]).sum(0)[1] | (x[:, :2] * y[:, 2:4]).t() | x.t() @ y | x.view(-1)[3:9] * r
 torch.zeros(5, 6).index_add(0, i.clamp(max=3), x) | torch.zeros(4, 6).scatter_add(1, j, x[:, :2] * 2) | b.reshape(8, 6)[::2] * x
 torch.cat([x, y], 1).chunk(2, dim=1)[0] * 2 | x.unsqueeze(0).expand(3, 4, 6) * y | x / x.norm(dim=-1, keepdim=True) | x.min(dim=0).values
-x.softmax(-1) @ m | F.silu(x) * (y + x) | F.scaled_dot_product_attention(g, g * 0.5, g + 1, is_causal=True) | (x.float() * 3).double().float()
+x.type_as(y) | x.float().type_as(p) * y | x.softmax(-1) @ m | F.silu(x) * (y + x) | F.scaled_dot_product_attention(g, g * 0.5, g + 1, is_causal=True) | (x.float() * 3).double().float()
 x.masked_fill(x > 0, float("-inf")).softmax(-1) | torch.where(x > 0, x * y, 0.0) | x[i.clamp(max=3), i] | (x.half() * 2).float()
 """
 

@@ -178,7 +178,7 @@ pub(super) fn outermost(item: &Item) -> &Name {
 }
 
 /// Whether a decorator registers a function with PyTorch, by whatever path it is reached.
-fn is_registered(item: &Item) -> bool {
+pub(crate) fn is_registered(item: &Item) -> bool {
     let ItemKind::Function(function) = &item.kind else { return false };
     has_decorator(function, |name| REGISTERS.iter().any(|path| path.last() == Some(&name)))
 }

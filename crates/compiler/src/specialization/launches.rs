@@ -20,9 +20,10 @@ use crate::host::value::contents::Contents;
 use crate::host::value::{Storage, Tensor, Value};
 use crate::host::{FUEL, Failure, Host, Launcher, ObservedLaunch, Options, may_lead};
 use crate::project::launchers::{
-    Called, Mentions, called, calls_to_launchers, is_test, mentions, named_in, reached_by,
-    runs_alone,
+    Called, Mentions, called, calls_to_launchers, is_registered, is_test, mentions, named_in,
+    reached_by, runs_alone,
 };
+use crate::project::routes::imported_files;
 use crate::project::ways::{Place, ways};
 use crate::project::{
     ItemRef, Resolution, Scope, Sources, in_class, is_expected_to_fail, item, jit_functions,
@@ -381,7 +382,8 @@ impl<'a> HostFile<'a> {
         let items = (0..).zip(&self.module.items).filter(|(_, item)| runs(item));
         let mut items: Vec<u32> = items.map(|(index, _)| index).collect();
         let mut has_program = !self.module.mains.is_empty();
-        if jit_functions(self.sources, self.file).is_empty() {
+        let has_kernels = !jit_functions(self.sources, self.file).is_empty();
+        if !has_kernels && !self.imports_operations() {
             let mut calls = calls_to_launchers(self.sources, self.file);
             calls.extend(ways(self.sources, self.file).launchers.iter().cloned());
             let names = self.mentions.reaching(calls.clone()).union(&calls).cloned().collect();
@@ -395,6 +397,15 @@ impl<'a> HostFile<'a> {
         }
         let program = has_program.then_some(Piece::Program);
         program.into_iter().chain(items.into_iter().map(Piece::Item)).collect()
+    }
+
+    /// Whether what it imports registers functions with PyTorch, which any code may call then.
+    fn imports_operations(&self) -> bool {
+        let registers = |file: &FileId| {
+            let module = self.sources.module(*file).unwrap_or_default();
+            module.items.iter().any(is_registered)
+        };
+        imported_files(self.sources, self.file).iter().any(registers)
     }
 
     /// Launches of a kernel in the file's scenarios.

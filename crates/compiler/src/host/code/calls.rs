@@ -170,6 +170,15 @@ impl Host<'_> {
             }
             false => values,
         };
+        let callee = match callee {
+            Value::Named(Resolution::External(path)) if complete => {
+                match self.operation(frame.file, &path) {
+                    Some(at) => Value::Named(Resolution::Function(at)),
+                    None => Value::Named(Resolution::External(path)),
+                }
+            }
+            callee => callee,
+        };
         let args = Args(&values);
         if let Some((_, name)) = &method {
             self.note_mode(name);
@@ -264,11 +273,6 @@ impl Host<'_> {
                 if complete && let Some(class) = sequence_class(&path) =>
             {
                 self.sequence(class, &args)
-            }
-            (Value::Named(Resolution::External(path)), ..)
-                if complete && let Some(at) = self.operation(frame.file, &path) =>
-            {
-                self.call_function(at, &values)
             }
             (Value::Named(Resolution::External(path)), ..)
                 if path.iter().map(|name| &**name).eq([TORCH, "autograd", "backward"]) =>

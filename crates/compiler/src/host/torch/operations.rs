@@ -46,9 +46,8 @@ impl Host<'_> {
             _ => return None,
         };
         let registered = Value::Str(format!("{library}::{name}").into());
-        let imported = [Some(file), self.program].map(|file| {
-            file.map(|file| imported_files(self.sources, file)).unwrap_or_default()
-        });
+        let imported = [Some(file), self.program]
+            .map(|file| file.map(|file| imported_files(self.sources, file)).unwrap_or_default());
         let others = imported.iter().flat_map(|files| files.iter().copied());
         let others = others.filter(|other| *other != file);
         std::iter::once(file).chain(others).find_map(|file| self.operation_in(file, &registered))

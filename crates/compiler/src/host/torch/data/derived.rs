@@ -106,7 +106,9 @@ fn by_name(
         return rows::chosen(maker, args, at, given.first()?.as_ref()?);
     }
     let given = &given.first()?.as_ref()?.numbers;
-    if STEPWISE.contains(&name) {
+    // Other tensors only tell to what type numbers are converted.
+    let tells_type = arithmetic::keeps(name) && at > 0;
+    if STEPWISE.contains(&name) || tells_type {
         return Some(ArrayD::zeros(extents(tensors_in(args)[at])?));
     }
     if arithmetic::keeps(name) {
