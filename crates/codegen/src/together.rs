@@ -1,21 +1,31 @@
 //! Writes that the warps of a CTA begin together.
 //!
-//! Warps drift apart while they wait for memory: one writes while the next still reads, and the memory turns
-//! from reading to writing and back. Where a kernel runs straight through, a barrier in front of its first
-//! write has what the CTA writes arrive at once. Measured on an H100, 81 such kernels take 0.998 times as long
-//! in the mean, columns gathered by an index 0.94 to 0.993, sums of 4096 elements per program 0.997, rows of
-//! a softmax that begin within a line 0.992; none of them more than 1.002. The barrier also keeps all that is
-//! written in registers at once, so it is left out where that takes more of them: a softmax that spills for it
-//! took 2.1 times as long, a lookup with two registers more 1.007 times.
+//! Warps drift apart while they wait for memory: one writes while the next still reads. Where a kernel runs straight
+//! through, a barrier in front of its first write has what the CTA writes arrive at once. That is worth the wait
+//!
+//! - where threads write narrowly, since rows begin anywhere: a line of the cache is whole by what several instructions
+//!   write, and goes to memory once if they follow each other. On an H200, rows of 7881 elements that are no vectors take 0.988
+//!   to 0.997 times as long in a softmax;
+//! - where a read goes where another one says: warps that wait for memory twice drift farther apart, and those that read
+//!   the same lines no longer find them in the cache. Columns gathered by an index take 0.956 to 0.99 times as long.
+//!
+//! Of 54 other kernels on the H200, such a barrier has most take as long as without: normalized rows of f32 0.995 times,
+//! those of bf16 1.003 times, copies with strides 1.004 times, a convolution with much to compute 1.018 times.
+//!
+//! The barrier also keeps all that is written in registers at once, so it is left out where that takes more of them: a
+//! softmax that spills for it took 2.1 times as long on an H100, a lookup with two registers more 1.007 times.
 //!
 //! Loops have no such barrier. With one in each iteration, group norm takes 0.994 times as long and an online softmax
-//! 0.993 to 0.998 times, but of 138 loops that write what they read some take up to 1.07 times as long: those of
+//! 0.993 to 0.998 times on an H100, but of 138 loops that write what they read some take up to 1.07 times as long: those of
 //! programs that have a multiprocessor to themselves, which is not known here.
 
 use std::path::Path;
 
+use rustc_hash::FxHashSet;
 use tile_compiler::artifact::Manifest;
 
+use crate::address::registers;
+use crate::depth_first::Statement;
 use crate::orders::{Candidate, Printed};
 use crate::ptxas::{self, Assembled};
 use crate::trials::Trials;
@@ -36,14 +46,54 @@ pub(crate) fn or_together(
 }
 
 /// `ptx` with a barrier in front of its first write to global memory, where it has reads before that, runs
-/// straight through and has warps to wait for.
+/// straight through, has warps to wait for, and gains by it.
 fn write_together(ptx: &str, num_warps: u32) -> Option<String> {
     let write = ptx.find("st.global")?;
     let (before, rest) = ptx.split_at(ptx[..write].rfind('\n')? + 1);
     let runs_straight = !ptx.contains(".func") && !words(ptx).any(|word| PARTS.contains(&word));
     // On the same line: the map of lines stays true.
-    (num_warps > 1 && before.contains("ld.global") && runs_straight)
+    let may_wait = num_warps > 1 && before.contains("ld.global") && runs_straight;
+    (may_wait && (writes_narrowly(ptx) || follows_reads(before)))
         .then(|| format!("{before}\tbar.sync 0; {}", rest.trim_start()))
+}
+
+/// Whether a thread writes a tile by instructions that move less than the widest ones.
+fn writes_narrowly(ptx: &str) -> bool {
+    /// The bits that one instruction writes at most.
+    const WIDEST: u32 = 128;
+    /// Fewer narrow writes are results of reductions.
+    const FEWEST: usize = 4;
+    let kinds = ptx.split("st.global").skip(1).filter_map(|rest| rest.split_whitespace().next());
+    kinds.filter(|kind| written_bits(kind) < WIDEST).count() >= FEWEST
+}
+
+/// The bits that a write of this kind moves, `.v4.b32` for one.
+fn written_bits(kind: &str) -> u32 {
+    let number =
+        |part: &str| part.trim_start_matches(|it: char| it.is_ascii_alphabetic()).parse::<u32>();
+    kind.split('.').filter_map(|part| number(part).ok()).product()
+}
+
+/// Whether a read goes where another one says.
+fn follows_reads(ptx: &str) -> bool {
+    let mut from_memory: FxHashSet<&str> = FxHashSet::default();
+    for line in ptx.lines() {
+        let mut places = line.split("ld.global").skip(1).filter_map(place);
+        if places.any(|place| registers(place).any(|it| from_memory.contains(it))) {
+            return true;
+        }
+        let statement = Statement::of(line, "");
+        let reads = line.contains("ld.global") || line.contains("ld.shared");
+        if reads || statement.reads.iter().any(|it| from_memory.contains(it)) {
+            from_memory.extend(statement.writes);
+        }
+    }
+    false
+}
+
+/// The address of an access whose operands follow.
+fn place(operands: &str) -> Option<&str> {
+    operands.split_once('[')?.1.split(']').next()
 }
 
 /// What has some threads go elsewhere, or not on at all.
@@ -63,25 +113,39 @@ fn takes_no_more(best: &Assembled, other: &Assembled) -> bool {
 mod tests {
     use super::*;
 
-    const COPY: &str = "\tld.global.b32 %r1, [%rd1];\n\t@%p1 st.global.b32 [%rd2], %r1;\n\tret;\n";
+    /// A word is read, and words are written.
+    fn copy(words: usize) -> String {
+        let write = |at| format!("\t@%p1 st.global.b32 \t[%rd{at}], %r1;\n");
+        let writes: String = (0..words).map(write).collect();
+        format!("\tld.global.b32 %r1, [%rd9];\n{writes}\tret;\n")
+    }
 
     #[test]
-    fn the_first_write_waits_for_all_warps() {
-        let together = "\tld.global.b32 %r1, [%rd1];\n\
-                        \tbar.sync 0; @%p1 st.global.b32 [%rd2], %r1;\n\tret;\n";
-        assert_eq!(write_together(COPY, 4).as_deref(), Some(together));
-        let later = COPY.replace("\tret;", "\tst.global.b32 \t[%rd3], %r1;\n\tret;");
-        assert_eq!(
-            write_together(&later, 4),
-            Some(together.replace("\tret;", "\tst.global.b32 \t[%rd3], %r1;\n\tret;"))
-        );
+    fn the_first_of_narrow_writes_waits_for_all_warps() {
+        let together = copy(4).replacen("\t@%p1", "\tbar.sync 0; @%p1", 1);
+        assert_eq!(write_together(&copy(4), 4), Some(together));
+        assert_eq!(write_together(&copy(3), 4), None, "results of reductions");
+        let vectors = copy(4).replace(".b32", ".v4.b32");
+        assert_eq!(write_together(&vectors, 4), None, "whole vectors");
+    }
+
+    #[test]
+    fn writes_behind_a_read_that_follows_another_wait() {
+        let read = "\tmul.wide.s32 \t%rd8, %r1, 4;\n\tld.global.b32 %r2, [%rd8];\n";
+        let gather = copy(1).replace("\t@%p1", &format!("{read}\t@%p1"));
+        let together = gather.replace("\t@%p1", "\tbar.sync 0; @%p1");
+        assert_eq!(write_together(&gather, 4), Some(together));
+        let apart = gather.replace("[%rd8]", "[%rd7]");
+        assert_eq!(write_together(&apart, 4), None);
     }
 
     #[test]
     fn threads_that_may_part_or_have_nobody_to_wait_for_write_at_once() {
-        assert_eq!(write_together(COPY, 1), None);
-        assert_eq!(write_together(&format!("\t@%p2 bra \t$L__BB0_2;\n{COPY}"), 4), None);
-        assert_eq!(write_together(&format!("{COPY}\t{{ @p exit; }}\n"), 4), None);
-        assert_eq!(write_together("\tst.global.b32 \t[%rd2], %r1;\n", 4), None, "nothing is read");
+        let copy = copy(4);
+        assert_eq!(write_together(&copy, 1), None);
+        assert_eq!(write_together(&format!("\t@%p2 bra \t$L__BB0_2;\n{copy}"), 4), None);
+        assert_eq!(write_together(&format!("{copy}\t{{ @p exit; }}\n"), 4), None);
+        let write = &copy[copy.find("\t@%p1").expect("it writes")..];
+        assert_eq!(write_together(write, 4), None, "nothing is read");
     }
 }
