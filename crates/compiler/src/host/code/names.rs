@@ -260,7 +260,9 @@ impl Host<'_> {
                 if &**attr == "grad" && (!self.differentiated || self.tape.keeps(tensor)) =>
             {
                 match tensor.variable().and_then(|variable| self.gradients.get(&variable)) {
-                    Some(Value::Unknown) => tensor::attribute(owner, attr),
+                    Some(Value::Unknown) if self.tape.keeps(tensor) => {
+                        tensor::attribute(owner, attr)
+                    }
                     Some(set) => self.current(set.clone()),
                     None if self.doubt.is_whole => Value::Unknown,
                     None => tensor::attribute(owner, attr),
