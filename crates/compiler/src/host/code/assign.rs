@@ -125,6 +125,8 @@ impl Host<'_> {
                 Expr::Name(_) => self.expr(frame, index),
                 _ => Value::Unknown,
             };
+            // All numbers are gone through for each assignment.
+            self.note_effort("", std::iter::once(&owner));
             let stored = self.stored(frame, &owner, index, value);
             self.record_assignment(frame, &owner, index, value);
             return match owner.allocations().as_slice() {

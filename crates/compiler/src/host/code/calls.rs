@@ -333,7 +333,7 @@ impl Host<'_> {
                 self.note_effort(name, values.iter().map(|(_, value)| value));
                 let result = self.exactly_called(&path, &args, result);
                 let result = self.in_order(result);
-                let result = data::noted(result, data::by_torch(&path, &args, self.ties()));
+                let result = data::noted_with(result, || data::by_torch(&path, &args, self.ties()));
                 let result = match path.last() {
                     Some(name) => self.cast_automatically(name, result),
                     None => result,
@@ -661,8 +661,9 @@ impl Host<'_> {
                 let (numbers, result) = match receiver {
                     Value::Tensor(tensor) => {
                         let result = self.in_order(result);
-                        let result =
-                            data::noted(result, data::of_method(name, tensor, args, self.ties()));
+                        let result = data::noted_with(result, || {
+                            data::of_method(name, tensor, args, self.ties())
+                        });
                         let drawn = drawn::mapped(name, tensor, args);
                         let result =
                             if drawn.is_some() { drawn::noted(result, drawn) } else { result };

@@ -302,8 +302,8 @@ impl Host<'_> {
         let (parts, values): (Vec<Part>, Vec<Option<Value>>) = parts.into_iter().unzip();
         let chosen = views::along_axes(&parts, values, tensor);
         let part = operators::parts(&Value::Tensor(tensor.clone()), parts);
-        let numbers = chosen.as_ref().and_then(|chosen| data::indexed(tensor, chosen));
-        let part = self.allocate_known(data::noted(part, numbers));
+        let numbers = || chosen.as_ref().and_then(|chosen| data::indexed(tensor, chosen));
+        let part = self.allocate_known(data::noted_with(part, numbers));
         self.recorded_choice(tensor, chosen.unwrap_or_default(), part)
     }
 
@@ -320,8 +320,8 @@ impl Host<'_> {
         match value {
             Value::Tensor(tensor) => {
                 let index = [Some(index)];
-                let numbers = data::indexed(tensor, &index);
-                let part = self.allocate_known(data::noted(part, numbers));
+                let numbers = || data::indexed(tensor, &index);
+                let part = self.allocate_known(data::noted_with(part, numbers));
                 self.recorded_choice(tensor, index.into(), part)
             }
             _ => {

@@ -240,6 +240,14 @@ pub(crate) fn nested(tensor: &Tensor) -> Option<Value> {
     of(tensor).map(|data| lists(&data.dtype, data.numbers.view()))
 }
 
+/// As [`noted`], where the numbers are worked out only if they are not in memory that others are in as well.
+pub(crate) fn noted_with<T: Into<Made>>(made: Value, numbers: impl FnOnce() -> Option<T>) -> Value {
+    match &made {
+        Value::Tensor(tensor) if tensor.memory().is_some() => made,
+        _ => noted(made, numbers()),
+    }
+}
+
 /// `made`, which a function makes, with the numbers that it has where those are known.
 pub(crate) fn noted(made: Value, numbers: Option<impl Into<Made>>) -> Value {
     match (numbers.map(Into::into), made) {

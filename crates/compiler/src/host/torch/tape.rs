@@ -449,6 +449,10 @@ impl Host<'_> {
         if given.iter().all(Option::is_none) {
             return true;
         }
+        self.note_effort("", parts.iter());
+        if self.launcher.is_none() {
+            return false;
+        }
         match &step.by {
             By::Function(applied) => self.function_back(applied, step, given, pass),
             By::Stored(positions) => stored_back(step, positions, given, pass),
