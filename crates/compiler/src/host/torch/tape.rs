@@ -114,6 +114,7 @@ impl Pass {
         let (Some(variable), Some(storage)) = (tensor.variable(), tensor.storage.as_deref()) else {
             return;
         };
+        let gradient = gradient.filter(|gradient| gradient.is_of_sizes(tensor));
         let added = gradient.zip(data::places(tensor));
         let size = usize::try_from(storage.before + storage.elements).ok();
         let size = size.filter(|size| *size <= 2 * data::MAX_COMPUTED);

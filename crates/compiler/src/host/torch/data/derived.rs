@@ -79,7 +79,7 @@ pub(crate) fn handed_on(
     let numbers = match maker {
         Maker::Unary(UnaryOp::Minus) => first()?.mapv(|number| -number),
         Maker::Unary(_) => return None,
-        Maker::Binary(BinaryOp::MatMul) => products::handed_on("matmul", args, at, first()?)?,
+        Maker::Binary(BinaryOp::MatMul) => by_rule(maker, "matmul", args, at, first()?)?,
         Maker::Binary(_) => by_differences(maker, "", args, at, first()?)?,
         Maker::Chosen(_) => by_positions(maker, args, at, given)?,
         Maker::Method(name) => by_name(maker, name, args, at, given)?,
@@ -119,6 +119,22 @@ fn by_name(
     }
     if losses::is_of_each(name) {
         return by_losses(maker, name, args, at, given);
+    }
+    by_rule(maker, name, args, at, given)
+}
+
+/// The gradient of an argument of a function that has a rule.
+fn by_rule(
+    maker: &Maker,
+    name: &str,
+    args: &Given,
+    at: usize,
+    given: &ArrayD<f64>,
+) -> Option<ArrayD<f64>> {
+    // Sums need no numbers; what others make of theirs must be what gradients are given of.
+    let adds_up = matches!(name, "sum" | "mean");
+    if !adds_up && one(maker.make(args)?)?.shape() != given.shape() {
+        return None;
     }
     products::handed_on(name, args, at, given).or_else(|| rows::handed_on(name, args, at, given))
 }
@@ -201,10 +217,13 @@ fn with_numbers(
     })
 }
 
-/// The sizes of a tensor.
+/// The sizes of a tensor that has no more elements than are computed.
 fn extents(tensor: &Tensor) -> Option<Vec<usize>> {
     let sizes = tensor.shape.as_ref()?.iter();
-    sizes.map(|size| usize::try_from(super::known(size)?).ok()).collect()
+    let sizes = sizes.map(|size| usize::try_from(super::known(size)?).ok());
+    let sizes = sizes.collect::<Option<Vec<usize>>>()?;
+    let count = sizes.iter().try_fold(1usize, |count, size| count.checked_mul(*size))?;
+    (count <= super::MAX_COMPUTED).then_some(sizes)
 }
 
 fn one(made: Made) -> Option<ArrayD<f64>> {
@@ -354,8 +373,7 @@ pub(crate) fn places(tensor: &Tensor) -> Option<Vec<usize>> {
     let storage = tensor.storage.as_deref()?;
     let (sizes, strides) = (extents(tensor)?, crate::host::torch::views::strides(tensor)?);
     let strides = strides.iter().map(super::known).collect::<Option<Vec<i128>>>()?;
-    let count = sizes.iter().try_fold(1usize, |count, size| count.checked_mul(*size))?;
-    if count > super::MAX_COMPUTED || strides.len() != sizes.len() {
+    if strides.len() != sizes.len() {
         return None;
     }
     let end = storage.before.checked_add(storage.elements)?;
@@ -372,6 +390,11 @@ impl Data {
     pub(crate) fn in_shape_of(tensor: &Tensor, numbers: Vec<f64>) -> Option<Data> {
         let numbers = ArrayD::from_shape_vec(IxDyn(&extents(tensor)?), numbers).ok()?;
         super::converted(Data::new("fp64", numbers), tensor.dtype.as_ref()?)
+    }
+
+    /// Whether a tensor has as many of them, in the same sizes.
+    pub(crate) fn is_of_sizes(&self, tensor: &Tensor) -> bool {
+        extents(tensor).is_some_and(|sizes| self.numbers.shape() == sizes)
     }
 
     /// One for each number of a tensor.

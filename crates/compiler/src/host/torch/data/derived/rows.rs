@@ -88,6 +88,10 @@ pub(super) fn handed_on(
 fn spread(input: &Tensor, args: &Args<'_>, given: &ArrayD<f64>) -> Option<ArrayD<f64>> {
     let (axes, keeps) = axes_of(input, args)?;
     let mut given = given.clone();
+    let rank = extents(input)?.len();
+    if given.ndim() + if keeps { 0 } else { axes.len() } != rank {
+        return None;
+    }
     if !keeps {
         axes.iter().for_each(|axis| given.insert_axis_inplace(Axis(*axis)));
     }
