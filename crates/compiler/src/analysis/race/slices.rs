@@ -91,6 +91,12 @@ impl Slices<'_> {
     ) -> Option<Diagnostic> {
         let (extent, count) = (sizes[axis], read.len() as i128);
         let is_first_block = count > 0 && (0..count).all(|index| read.contains(&index));
+        // A table of where sequences begin has one more than there are programs along another axis.
+        let is_of_starts = extent == count + 1
+            && self.launch.grid.is_some_and(|grid| grid.iter().any(|it| i128::from(*it) == count));
+        if sizes.len() == 1 && is_of_starts {
+            return None;
+        }
         // Two equal halves may be meant, as those of a table.
         let is_one_each = |of: &usize| {
             let programs = i128::from(self.launch.grid.map_or(0, |grid| grid[*of]));
