@@ -56,7 +56,7 @@ F.softmax(x, -1) | x.softmax(dim=0) | F.log_softmax(x, dim=-1) | torch.softmax(x
 F.normalize(x, p=2, dim=-1) | x @ m | torch.matmul(b, c) | torch.bmm(b, c) | torch.mm(x, m) | b @ m | x @ r
 torch.dot(r, r) | torch.outer(r, r) | F.linear(x, m.T.contiguous()) | F.linear(x, y, x[:, 0]) | torch.addmm(x[:, :5], x, m)
 torch.einsum("ij,jk->ik", x, m) | torch.einsum("bij,bjk->bik", b, c) | torch.einsum("ij,ij->i", x, y) | torch.einsum("ij->ji", x)
-torch.einsum("bij,jk->bik", b, m) | torch.einsum("ij,jk", x, m) | torch.einsum("i,j->ij", r, r)
+torch.einsum("bij,bkj->bik", b, b[:1]) | torch.einsum("bij,jk->bik", b, m) | torch.einsum("ij,jk", x, m) | torch.einsum("i,j->ij", r, r)
 F.layer_norm(x, (6,)) | F.layer_norm(x, (6,), r, r) | F.layer_norm(b, (4, 6), eps=1e-3) | F.rms_norm(x, (6,), eps=1e-6)
 F.rms_norm(x, (6,), r, 1e-5) | F.scaled_dot_product_attention(b, b, b) | F.scaled_dot_product_attention(b, b * 2, b + 1, is_causal=True)
 F.scaled_dot_product_attention(b, b, b, scale=0.3) | F.scaled_dot_product_attention(b, b, b, attn_mask=b @ b.transpose(1, 2) > 0)

@@ -194,9 +194,12 @@ impl Host<'_> {
         applied: Applied,
         args: &[(Option<Name>, Value)],
     ) -> Value {
-        self.perhaps_running(|host| {
-            host.run_backward(&applied, gradients(&applied.output));
-        });
+        // Where gradients are computed, a backward pass runs it.
+        if !self.records() || !self.follows_any(args) {
+            self.perhaps_running(|host| {
+                host.run_backward(&applied, gradients(&applied.output));
+            });
+        }
         let applied = Arc::new(applied);
         self.applied.push(Arc::clone(&applied));
         let output = applied.output.clone();

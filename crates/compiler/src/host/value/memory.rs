@@ -344,7 +344,15 @@ pub(crate) fn may_write(callee: &Value, receiver: Option<&Value>, args: &Args<'_
             }
             _ => all(),
         },
-        Value::Unknown if !matches!(receiver, Some(Value::Tensor(_))) => all(),
+        // What collections keep they do not write to.
+        Value::Unknown
+            if !matches!(
+                receiver,
+                Some(Value::Tensor(_) | Value::List(_) | Value::Dict(_) | Value::Set(_))
+            ) =>
+        {
+            all()
+        }
         Value::OneOf(callees) => {
             callees.iter().flat_map(|callee| may_write(callee, receiver, args)).collect()
         }

@@ -43,6 +43,11 @@ pub(super) fn handed_on(args: &Given, at: usize, given: &ArrayD<f64>) -> Option<
         }
     }
     let shape = of_value(operands.get(at)?)?.numbers.raw_dim();
+    for axis in 0..made.ndim() {
+        if shape[axis] == 1 && made.len_of(Axis(axis)) != 1 {
+            made = made.sum_axis(Axis(axis)).insert_axis(Axis(axis));
+        }
+    }
     Some(made.broadcast(shape)?.to_owned())
 }
 
@@ -101,9 +106,12 @@ fn contracted(labels: &[Vec<String>], right: &[String], operands: &[Value]) -> O
         }
         for (label, size) in labels.iter().zip(operand.numbers.shape()) {
             let is_name = label.chars().all(|c| c.is_alphanumeric() || c == '_');
-            if !is_name || sizes.insert(label, *size).is_some_and(|known| known != *size) {
+            let known = sizes.entry(label).or_insert(*size);
+            if !is_name || *known != *size && *known != 1 && *size != 1 {
                 return None;
             }
+            // What has one number there is repeated.
+            *known = if *known == 1 { *size } else { *known };
         }
     }
     if labels.len() != operands.len() || operands.is_empty() {
