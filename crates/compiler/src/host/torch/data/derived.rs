@@ -97,8 +97,14 @@ fn by_name(
     given: &[Option<Data>],
 ) -> Option<ArrayD<f64>> {
     if MOVING.contains(&name) {
-        let skips_row = Args(args).keyword("padding_idx").is_some_and(|row| *row != Value::None);
-        return (!skips_row).then(|| by_positions(maker, args, at, given))?;
+        // A row that counts for none, and scales by how often rows are used.
+        let is_plain = |(_, value): &(Option<Name>, Value)| {
+            matches!(value, Value::Tensor(_) | Value::None | Value::Bool(Some(false)))
+        };
+        if name == "embedding" && !args.iter().all(is_plain) {
+            return None;
+        }
+        return by_positions(maker, args, at, given);
     }
     if let "sort" | "topk" | "max" | "min" = name
         && given.len() == 2
