@@ -370,6 +370,11 @@ impl PartialEq for Callable {
     }
 }
 
+/// The tensors that arguments give access to, in order.
+pub(crate) fn tensors_in(args: &[(Option<Name>, Value)]) -> Vec<&Tensor> {
+    args.iter().flat_map(|(_, value)| value.tensors()).collect()
+}
+
 impl PartialEq for Value {
     /// Known to be the same: what is not known equals only what is equally unknown.
     fn eq(&self, other: &Value) -> bool {
@@ -546,18 +551,19 @@ impl Value {
 
     /// The allocations that it gives access to.
     pub(crate) fn allocations(&self) -> Vec<u32> {
+        self.tensors().into_iter().filter_map(Tensor::memory).collect()
+    }
+
+    /// The tensors that it gives access to, in order.
+    pub(crate) fn tensors(&self) -> Vec<&Tensor> {
         match self {
-            Value::Tensor(tensor) => tensor.memory().into_iter().collect(),
-            Value::Descriptor(descriptor) => descriptor.tensor.memory().into_iter().collect(),
+            Value::Tensor(tensor) => vec![tensor],
+            Value::Descriptor(descriptor) => vec![&descriptor.tensor],
             Value::Tuple(items) | Value::List(items) | Value::Record { items, .. } => {
-                items.iter().flat_map(Value::allocations).collect()
+                items.iter().flat_map(Value::tensors).collect()
             }
-            Value::Dict(entries) => {
-                entries.iter().flat_map(|(_, value)| value.allocations()).collect()
-            }
-            Value::Callable(Callable::Partial { args, .. }) => {
-                args.iter().flat_map(|(_, value)| value.allocations()).collect()
-            }
+            Value::Dict(entries) => entries.iter().flat_map(|(_, value)| value.tensors()).collect(),
+            Value::Callable(Callable::Partial { args, .. }) => tensors_in(args),
             _ => Vec::new(),
         }
     }
@@ -572,7 +578,7 @@ impl Value {
 
     /// Notes that the allocations for which `written` holds may have been written.
     pub(crate) fn note_writes(&mut self, written: &dyn Fn(u32) -> bool) {
-        self.change_tensors(&|tensor| {
+        self.change_tensors(&mut |tensor| {
             if tensor.memory().is_some_and(written) {
                 tensor.note_write();
             }
@@ -585,7 +591,7 @@ impl Value {
         is_there: &dyn Fn(u32) -> bool,
         change: &dyn Fn(&mut Tensor),
     ) {
-        self.change_tensors(&|tensor| {
+        self.change_tensors(&mut |tensor| {
             if tensor.allocation().is_some_and(is_there) {
                 change(tensor);
             }
@@ -594,7 +600,7 @@ impl Value {
 
     /// The same of any allocations.
     pub(crate) fn anywhere(mut self) -> Value {
-        self.change_tensors(&|tensor| {
+        self.change_tensors(&mut |tensor| {
             if let Some(storage) = &mut tensor.storage {
                 (storage.id, storage.part_of) = (None, None);
             }
@@ -604,12 +610,12 @@ impl Value {
 
     /// The same, whose elements may be laid out in another order.
     pub(crate) fn in_any_order(mut self) -> Value {
-        self.change_tensors(&|tensor| *tensor = reordered(tensor));
+        self.change_tensors(&mut |tensor| *tensor = reordered(tensor));
         self
     }
 
-    /// Changes the tensors that it gives access to.
-    pub(crate) fn change_tensors(&mut self, change: &dyn Fn(&mut Tensor)) {
+    /// Changes the tensors that it gives access to, in the order of [`Value::tensors`].
+    pub(crate) fn change_tensors(&mut self, change: &mut dyn FnMut(&mut Tensor)) {
         match self {
             Value::Tensor(tensor) => change(tensor),
             Value::Descriptor(descriptor) => change(&mut descriptor.tensor),

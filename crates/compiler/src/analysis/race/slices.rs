@@ -92,8 +92,11 @@ impl Slices<'_> {
         let (extent, count) = (sizes[axis], read.len() as i128);
         let is_first_block = count > 0 && (0..count).all(|index| read.contains(&index));
         // A table of where sequences begin has one more than there are programs along another axis.
-        let is_of_starts = extent == count + 1
-            && self.launch.grid.is_some_and(|grid| grid.iter().any(|it| i128::from(*it) == count));
+        let has_programs = |of: usize| {
+            !still.contains(&of)
+                && self.launch.grid.is_some_and(|grid| i128::from(grid[of]) == count)
+        };
+        let is_of_starts = extent == count + 1 && (0..3).any(has_programs);
         if sizes.len() == 1 && is_of_starts {
             return None;
         }

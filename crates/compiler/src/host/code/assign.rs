@@ -127,8 +127,10 @@ impl Host<'_> {
             };
             // All numbers are gone through for each assignment.
             self.note_effort("", std::iter::once(&owner));
-            let stored = self.stored(frame, &owner, index, value);
-            self.record_assignment(frame, &owner, index, value);
+            let chosen = self.positions(frame, &owner, index);
+            let stored = chosen.as_ref().and_then(|chosen| stored_in(&owner, chosen, value));
+            let by = chosen.map_or(By::Unknown, By::Stored);
+            self.on_tape_in_place(by, vec![(None, value.clone())], &owner);
             return match owner.allocations().as_slice() {
                 [id] => match stored.or_else(|| order::scattered(&owner, &positions, value)) {
                     Some(contents) => self.note_filled(*id, contents),
@@ -176,7 +178,7 @@ impl Host<'_> {
     /// Notes what the gradient of a tensor is set to.
     fn set_gradient(&mut self, tensor: &Tensor, value: &Value) {
         let value = if self.doubt.is_straight() { value.clone() } else { Value::Unknown };
-        self.gradients.extend(tensor.variable().map(|variable| (variable, value)));
+        self.gradients.extend(tensor.own_variable().map(|variable| (variable, value)));
     }
 
     /// A tensor to which `result` was written, as `+=` does: it stays what and where it is.
@@ -199,35 +201,11 @@ impl Host<'_> {
         Value::Tensor(updated)
     }
 
-    /// What the memory of a tensor holds after `tensor[index] = value`, where it is all of it.
-    fn stored(
-        &mut self,
-        frame: &mut Frame,
-        tensor: &Value,
-        index: ExprId,
-        value: &Value,
-    ) -> Option<Contents> {
+    /// The positions in a tensor of what `tensor[index]` shows.
+    fn positions(&mut self, frame: &mut Frame, tensor: &Value, index: ExprId) -> Option<Value> {
         let Value::Tensor(tensor) = tensor else { return None };
         let positions = data::positions_in(tensor)?;
-        let chosen = self.subscript(frame, &positions, index);
-        data::stored(tensor, &chosen, value)
-    }
-
-    /// Notes for backward passes that `tensor[index] = value` happens.
-    fn record_assignment(
-        &mut self,
-        frame: &mut Frame,
-        tensor: &Value,
-        index: ExprId,
-        value: &Value,
-    ) {
-        let Value::Tensor(whole) = tensor else { return };
-        if self.records()
-            && let Some(positions) = data::positions_in(whole)
-        {
-            let chosen = self.subscript(frame, &positions, index);
-            self.on_tape_in_place(By::Stored(chosen), vec![(None, value.clone())], tensor);
-        }
+        Some(self.subscript(frame, &positions, index))
     }
 
     /// `descriptor.block_shape = value`.
@@ -242,6 +220,13 @@ impl Host<'_> {
         let descriptor = Descriptor { block, ..descriptor.clone() };
         self.assign(frame, object, &Value::Descriptor(Box::new(descriptor)));
     }
+}
+
+/// What the memory of a tensor holds after `value` was assigned to the elements at these positions, where it is all
+/// of it.
+fn stored_in(tensor: &Value, chosen: &Value, value: &Value) -> Option<Contents> {
+    let Value::Tensor(tensor) = tensor else { return None };
+    data::stored(tensor, chosen, value)
 }
 
 /// What each of `targets` targets gets of `items`; the one at `star` gets a list of what the others

@@ -311,88 +311,7 @@ impl Host<'_> {
             {
                 made
             }
-            (Value::Named(Resolution::External(path)), ..) => {
-                self.note_gradient_mode(&path);
-                self.other_default_type |= states::sets_default_type(&path);
-                self.uses_numpy |=
-                    path.first().is_some_and(|first| !KNOWN_NUMBERS.contains(&&**first));
-                let result = match args.keyword("out") {
-                    Some(Value::Tensor(out))
-                        if path.first().is_some_and(|first| **first == *TORCH) =>
-                    {
-                        self.written_to(out, &path, &values)
-                    }
-                    _ => match self.agreement(&path, &args).or_else(|| self.untold(&path, &args)) {
-                        Some(untold) => untold,
-                        None => external_call(&path, &args, self.sources.capability()),
-                    },
-                };
-                self.note_generator(&path, &args);
-                self.initialize(&path, &args);
-                let name = path.last().map_or("", |name| &**name);
-                self.note_effort(name, values.iter().map(|(_, value)| value));
-                let result = self.exactly_called(&path, &args, result);
-                let result = self.in_order(result);
-                let result = data::noted_with(result, || data::by_torch(&path, &args, self.ties()));
-                let result = match path.last() {
-                    Some(name) => self.cast_automatically(name, result),
-                    None => result,
-                };
-                if is_parameter(&path) {
-                    // Who makes one fills it by other means: a state that is loaded, an initialization.
-                    let mut result = result;
-                    if self.launcher.is_none() {
-                        result.note_writes(&|_| true);
-                    }
-                    let made = self.parameter_of(result);
-                    let is_wanted = match args.keyword("requires_grad") {
-                        None => path.last().is_some_and(|name| &**name == "Parameter"),
-                        Some(wanted) => operators::truth(wanted) == Some(true),
-                    };
-                    self.wanted.extend(made.allocations().into_iter().filter(|_| is_wanted));
-                    return self.watched_parameter(made, is_wanted);
-                }
-                let is_known = result.kept_contents().is_some();
-                let is_untold = !is_known && !self.records();
-                if let Some(is_mean) = sum_of_all(&path, &args).filter(|_| is_untold) {
-                    let sum = self.note_sum(&values[0].1, result, is_mean);
-                    let name = if is_mean { "mean" } else { "sum" };
-                    return self.note_path(name, values.iter().map(|(_, value)| value), sum);
-                }
-                let contents =
-                    path.last().map_or(Contents::Unknown, |name| made::by_torch(name, &args));
-                let contents = match contents {
-                    Contents::Unknown => result.kept_contents().unwrap_or_default(),
-                    known => known,
-                };
-                // A view is in the memory of what it shows.
-                let is_kept = |tensor: &Tensor| {
-                    let elements = tensor.storage.as_ref().map(|storage| storage.elements);
-                    tensor.memory().is_some()
-                        || elements.is_some() && views::span(tensor) != elements
-                };
-                let made = match &result {
-                    Value::Tensor(tensor) if is_kept(tensor) => result,
-                    _ => {
-                        let made = self.allocate(result, contents);
-                        let made = drawn::by_torch(&path, self.allocate_known(made));
-                        self.note_wanted(&args, &made);
-                        match self.launcher.is_some() && has_generator(&args) {
-                            true => made,
-                            false => self.drawn_by_one_run(made),
-                        }
-                    }
-                };
-                match &path[..] {
-                    [package, .., name] if [TORCH, "einops"].contains(&&**package) => {
-                        let sources = || values.iter().map(|(_, value)| value);
-                        let made = self.following(name, sources(), made);
-                        let made = self.note_path(name, sources(), made);
-                        self.note_made(Maker::Torch(path), || values.clone(), made)
-                    }
-                    _ => made,
-                }
-            }
+            (Value::Named(Resolution::External(path)), ..) => self.call_external(path, &values),
             (Value::Named(Resolution::Class(at)), ..) if complete => self.made_by(at, &values),
             (Value::Object(object), ..) if complete => self.call_instance(object, &values),
             (Value::Global(name), ..) if &*name == "getattr" => self.getattr(frame.file, &args),
@@ -455,6 +374,90 @@ impl Host<'_> {
                 past::note_conversion(&receiver, &attr, made)
             }
             _ => Value::Unknown,
+        }
+    }
+
+    /// Calls a function outside of the project, with what is known of what it makes and does.
+    pub(crate) fn call_external(
+        &mut self,
+        path: Vec<Name>,
+        values: &[(Option<Name>, Value)],
+    ) -> Value {
+        let args = Args(values);
+        self.note_gradient_mode(&path);
+        self.other_default_type |= states::sets_default_type(&path);
+        self.uses_numpy |= path.first().is_some_and(|first| !KNOWN_NUMBERS.contains(&&**first));
+        let result = match args.keyword("out") {
+            Some(Value::Tensor(out)) if path.first().is_some_and(|first| **first == *TORCH) => {
+                self.written_to(out, &path, values)
+            }
+            _ => match self.agreement(&path, &args).or_else(|| self.untold(&path, &args)) {
+                Some(untold) => untold,
+                None => external_call(&path, &args, self.sources.capability()),
+            },
+        };
+        self.note_generator(&path, &args);
+        self.initialize(&path, &args);
+        let name = path.last().map_or("", |name| &**name);
+        self.note_effort(name, values.iter().map(|(_, value)| value));
+        let result = self.exactly_called(&path, &args, result);
+        let result = self.in_order(result);
+        let result = data::noted_with(result, || data::by_torch(&path, &args, self.ties()));
+        let result = match path.last() {
+            Some(name) => self.cast_automatically(name, result),
+            None => result,
+        };
+        if is_parameter(&path) {
+            // Who makes one fills it by other means: a state that is loaded, an initialization.
+            let mut result = result;
+            if self.launcher.is_none() {
+                result.note_writes(&|_| true);
+            }
+            let made = self.parameter_of(result);
+            let is_wanted = match args.keyword("requires_grad") {
+                None => path.last().is_some_and(|name| &**name == "Parameter"),
+                Some(wanted) => operators::truth(wanted) == Some(true),
+            };
+            self.wanted.extend(made.allocations().into_iter().filter(|_| is_wanted));
+            return self.watched_parameter(made, is_wanted);
+        }
+        let is_known = result.kept_contents().is_some();
+        let is_untold = !is_known && !self.records();
+        if let Some(is_mean) = sum_of_all(&path, &args).filter(|_| is_untold) {
+            let sum = self.note_sum(&values[0].1, result, is_mean);
+            let name = if is_mean { "mean" } else { "sum" };
+            return self.note_path(name, values.iter().map(|(_, value)| value), sum);
+        }
+        let contents = path.last().map_or(Contents::Unknown, |name| made::by_torch(name, &args));
+        let contents = match contents {
+            Contents::Unknown => result.kept_contents().unwrap_or_default(),
+            known => known,
+        };
+        // A view is in the memory of what it shows.
+        let is_kept = |tensor: &Tensor| {
+            let elements = tensor.storage.as_ref().map(|storage| storage.elements);
+            tensor.memory().is_some() || elements.is_some() && views::span(tensor) != elements
+        };
+        let made = match &result {
+            Value::Tensor(tensor) if is_kept(tensor) => result,
+            _ => {
+                let made = self.allocate(result, contents);
+                let made = drawn::by_torch(&path, self.allocate_known(made));
+                self.note_wanted(&args, &made);
+                match self.launcher.is_some() && has_generator(&args) {
+                    true => made,
+                    false => self.drawn_by_one_run(made),
+                }
+            }
+        };
+        match &path[..] {
+            [package, .., name] if [TORCH, "einops"].contains(&&**package) => {
+                let sources = || values.iter().map(|(_, value)| value);
+                let made = self.following(name, sources(), made);
+                let made = self.note_path(name, sources(), made);
+                self.note_made(Maker::Torch(path), || values.to_vec(), made)
+            }
+            _ => made,
         }
     }
 

@@ -259,7 +259,7 @@ impl Host<'_> {
             Value::Tensor(tensor)
                 if &**attr == "grad" && (!self.differentiated || self.tape.keeps(tensor)) =>
             {
-                match tensor.variable().and_then(|variable| self.gradients.get(&variable)) {
+                match tensor.own_variable().and_then(|variable| self.gradients.get(&variable)) {
                     Some(Value::Unknown) if self.tape.keeps(tensor) => {
                         tensor::attribute(owner, attr)
                     }

@@ -241,7 +241,7 @@ impl Making {
         let mut result = self.result.clone();
         result.change_memory(&|_| true, &|tensor| tensor.storage = None);
         let known = data::noted(result, Some(self.maker.make(&args)?));
-        let made = tensors(&self.result).into_iter().zip(tensors(&known));
+        let made = self.result.tensors().into_iter().zip(known.tensors());
         made.map(|(made, known)| MadeMemory::of(made.allocation()?, known)).collect()
     }
 }
@@ -276,17 +276,6 @@ fn know(tensor: &mut Tensor, memory: &dyn Fn(u32) -> Option<Vec<f64>>) {
     }
 }
 
-/// The tensors that a value is, or holds.
-fn tensors(value: &Value) -> Vec<&Tensor> {
-    match value {
-        Value::Tensor(tensor) => vec![tensor],
-        Value::Tuple(items) | Value::Record { items, .. } => {
-            items.iter().flat_map(tensors).collect()
-        }
-        _ => Vec::new(),
-    }
-}
-
 /// Whether a value is tensors in memory of which nothing is known, and in which none of `args` is.
 fn is_new(value: &Value, args: &[(Option<Name>, Value)]) -> bool {
     let given: Vec<u32> = args.iter().flat_map(|(_, value)| value.allocations()).collect();
@@ -296,7 +285,7 @@ fn is_new(value: &Value, args: &[(Option<Name>, Value)]) -> bool {
         });
         tensor.dtype.is_some() && !is_known && tensor.memory().is_none_or(|id| !given.contains(&id))
     };
-    let found = tensors(value);
+    let found = value.tensors();
     !found.is_empty() && found.iter().all(is_new)
 }
 

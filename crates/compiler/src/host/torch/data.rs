@@ -35,7 +35,7 @@ pub(crate) use arithmetic::{binary, compared, unary};
 pub(crate) use assigned::{changed_in_place, positions_in, stored, whole};
 pub(crate) use calls::{by_torch, of_method};
 pub(crate) use chosen::indexed;
-pub(crate) use derived::{handed_on, places, tensors_in};
+pub(crate) use derived::{handed_on, places};
 pub use difference::Difference;
 pub(crate) use difference::{Tolerance, difference, written};
 pub(crate) use draws::{Draws, drawn, of_type};

@@ -5,9 +5,8 @@ use crate::hir::{BinaryOp, Name};
 use crate::host::Host;
 use crate::host::code::arguments::Args;
 use crate::host::code::operators::{binary, position};
-use crate::host::launch::past::Maker;
 use crate::host::library::external_call;
-use crate::host::torch::{data, tensor};
+use crate::host::torch::tensor;
 use crate::host::value::Value;
 use crate::host::value::contents::Contents;
 use crate::project::Resolution;
@@ -354,17 +353,7 @@ impl Host<'_> {
                 given.push((Some(Name::from(*name)), value));
             }
         }
-        let path: Vec<Name> = function.split('.').map(Name::from).collect();
-        let name = function.rsplit('.').next().unwrap_or_default();
-        self.note_effort(name, given.iter().map(|(_, value)| value));
-        let made = external_call(&path, &Args(&given), self.sources.capability());
-        let made = self.in_order(made);
-        let numbers = data::by_torch(&path, &Args(&given), self.ties());
-        let made = self.cast_automatically(name, data::noted(made, numbers));
-        let made = self.allocate_known(made);
-        let sources: Vec<Value> = given.iter().map(|(_, value)| value.clone()).collect();
-        let made = self.following(name, sources.iter(), made);
-        self.note_made(Maker::Torch(path), || given, made)
+        self.call_external(function.split('.').map(Name::from).collect(), &given)
     }
 
     /// What a call of a module of a known class gives: some make what a function of PyTorch does.

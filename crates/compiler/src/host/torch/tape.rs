@@ -12,11 +12,11 @@ use crate::hir::Name;
 use crate::host::Host;
 use crate::host::code::arguments::Args;
 use crate::host::launch::past::Maker;
-use crate::host::torch::autograd::{Applied, parts};
-use crate::host::torch::data::{self, Data, tensors_in};
+use crate::host::torch::autograd::{Applied, gradient_of, parts};
+use crate::host::torch::data::{self, Data};
 use crate::host::torch::views;
 use crate::host::value::dtype::{is_complex, is_float};
-use crate::host::value::{Storage, Tensor, Value};
+use crate::host::value::{Storage, Tensor, Value, tensors_in};
 
 /// What made tensors, and of what.
 #[derive(Debug, Default)]
@@ -74,6 +74,12 @@ impl Tensor {
         self.storage.as_ref()?.variable.or_else(|| self.memory())
     }
 
+    /// What its own gradient is kept by: what is a part of other memory has none of its own.
+    pub(crate) fn own_variable(&self) -> Option<u32> {
+        let storage = self.storage.as_ref().filter(|storage| storage.part_of.is_none())?;
+        storage.variable.or(storage.id)
+    }
+
     /// Whether it may have a gradient.
     fn may_be_followed(&self) -> bool {
         self.dtype.as_deref().is_none_or(|dtype| is_float(dtype) || is_complex(dtype))
@@ -88,7 +94,7 @@ impl Tape {
 
     /// Whether it knows the gradient of a tensor, or that it is not known.
     pub(crate) fn keeps(&self, tensor: &Tensor) -> bool {
-        tensor.variable().is_some_and(|variable| self.kept.contains_key(&variable))
+        tensor.own_variable().is_some_and(|variable| self.kept.contains_key(&variable))
     }
 }
 
@@ -153,8 +159,7 @@ impl Host<'_> {
         if self.launcher.is_none() {
             return;
         }
-        let own = tensor.storage.as_ref().and_then(|storage| storage.variable);
-        match own.or_else(|| tensor.allocation()) {
+        match tensor.own_variable() {
             Some(variable) => {
                 if self.tape.followed.insert(variable) {
                     self.tape.kept.insert(variable, tensor.clone());
@@ -197,12 +202,13 @@ impl Host<'_> {
     }
 
     /// Views that are made where no gradients are wanted: what is made of them passes none on.
-    fn apart(&mut self, made: Value) -> Value {
-        self.with_tensors(made, &mut |host, tensor| {
-            if host.tape.follows(tensor) {
-                host.detach(tensor);
+    fn apart(&mut self, mut made: Value) -> Value {
+        made.change_tensors(&mut |tensor| {
+            if self.tape.follows(tensor) {
+                self.detach(tensor);
             }
-        })
+        });
+        made
     }
 
     /// Gives a tensor a variable of its own in the memory that it is in.
@@ -213,41 +219,20 @@ impl Host<'_> {
         }
     }
 
-    fn with_tensors(
-        &mut self,
-        value: Value,
-        change: &mut dyn FnMut(&mut Self, &mut Tensor),
-    ) -> Value {
-        let mut each = |items: Vec<Value>| -> Vec<Value> {
-            items.into_iter().map(|item| self.with_tensors(item, change)).collect()
-        };
-        match value {
-            Value::Tuple(items) => Value::Tuple(each(items)),
-            Value::List(items) => Value::List(each(items)),
-            Value::Record { names, items } => Value::Record { names, items: each(items) },
-            Value::Tensor(mut tensor) => {
-                change(self, &mut tensor);
-                Value::Tensor(tensor)
-            }
-            value => value,
-        }
-    }
-
     /// Keeps a step that makes new tensors; what is a view of what is followed needs none.
     pub(crate) fn on_tape(
         &mut self,
         by: By,
         args: Vec<(Option<Name>, Value)>,
-        made: Value,
+        mut made: Value,
     ) -> Value {
-        let from: Vec<u32> =
-            tensors_in(&args).into_iter().filter_map(|tensor| tensor.variable()).collect();
+        let from: Vec<u32> = tensors_in(&args).into_iter().filter_map(Tensor::variable).collect();
         let mut new = Vec::new();
-        let made = self.with_tensors(made, &mut |host, tensor| {
+        made.change_tensors(&mut |tensor| {
             if !tensor.may_be_followed() {
                 return;
             }
-            host.give_variable(tensor);
+            self.give_variable(tensor);
             // Who gives what it is given, as a function does that changes it in place, is asked all the same.
             let is_view = |variable: &u32| matches!(by, By::Maker(_)) && from.contains(variable);
             new.extend(tensor.variable().filter(|variable| !is_view(variable)));
@@ -302,8 +287,8 @@ impl Host<'_> {
     }
 
     /// A parameter, which is a variable of its own in the memory of what it was made of.
-    pub(crate) fn watched_parameter(&mut self, made: Value, is_wanted: bool) -> Value {
-        let made = self.with_tensors(made, &mut |host, tensor| host.detach(tensor));
+    pub(crate) fn watched_parameter(&mut self, mut made: Value, is_wanted: bool) -> Value {
+        made.change_tensors(&mut |tensor| self.detach(tensor));
         if is_wanted {
             self.watch(&made);
         }
@@ -364,23 +349,16 @@ impl Host<'_> {
         let given = gradients.map(several).unwrap_or_default();
         let results: Vec<_> =
             results.iter().enumerate().map(|(at, result)| (result, given.get(at))).collect();
-        let of: Vec<Tensor> = of
-            .iter()
-            .map(|value| match value {
-                Value::Tensor(tensor) => Some(tensor.clone()),
-                _ => None,
-            })
-            .collect::<Option<_>>()?;
-        let pass = self.passed(&results, &of)?;
-        let mut found = Vec::new();
-        for tensor in &of {
-            let gradient = pass.of(tensor).flatten();
-            found.push(match gradient {
-                Some(gradient) => self.new_gradient(tensor, gradient),
-                None => super::autograd::gradient_of(&Value::Tensor(tensor.clone())),
-            });
+        if !of.iter().all(|value| matches!(value, Value::Tensor(_))) {
+            return None;
         }
-        Some(found)
+        let of: Vec<Tensor> = of.iter().flat_map(Value::tensors).cloned().collect();
+        let pass = self.passed(&results, &of)?;
+        let found = of.iter().map(|tensor| match pass.of(tensor).flatten() {
+            Some(gradient) => self.new_gradient(tensor, gradient),
+            None => gradient_of(&Value::Tensor(tensor.clone())),
+        });
+        Some(found.collect())
     }
 
     /// Nothing is known of any gradient from here on.
@@ -397,9 +375,8 @@ impl Host<'_> {
 
     /// The gradients of these are none, as `zero_grad` leaves them.
     pub(crate) fn drop_gradients(&mut self, of: &[Value]) {
-        let variables = tensors_in_values(of).into_iter().filter_map(Tensor::variable);
-        let dropped: Vec<u32> = variables.collect();
-        self.gradients.extend(dropped.into_iter().map(|variable| (variable, Value::None)));
+        let variables = of.iter().flat_map(Value::tensors).filter_map(Tensor::own_variable);
+        self.gradients.extend(variables.map(|variable| (variable, Value::None)));
     }
 
     fn passed(&mut self, results: &[(&Value, Option<&Value>)], asked: &[Tensor]) -> Option<Pass> {
@@ -410,7 +387,7 @@ impl Host<'_> {
         for (result, gradient) in results {
             let Value::Tensor(result) = result else { return None };
             let gradient = match gradient {
-                None | Some(Value::None) => Data::ones(result),
+                None | Some(Value::None) => Data::filled(result, 1.0),
                 Some(Value::Tensor(gradient)) => data::of(gradient),
                 Some(_) => return None,
             };
@@ -459,8 +436,9 @@ impl Host<'_> {
             By::Stored(positions) => stored_back(step, positions, given, pass),
             By::Maker(maker) => self.made_back(maker, step, given, pass),
             By::Unknown => {
-                let tensors = tensors_in(&step.args);
-                tensors.iter().filter(|it| self.tape.follows(it)).for_each(|it| pass.add(it, None));
+                // What is made may be in memory that something else was in before.
+                let tensors = tensors_in(&step.args).into_iter().chain(step.made.tensors());
+                tensors.filter(|it| self.tape.follows(it)).for_each(|it| pass.add(it, None));
                 !may_hide_tensors(&step.args)
             }
         }
@@ -498,22 +476,17 @@ impl Host<'_> {
         given: Vec<Option<Option<Data>>>,
         pass: &mut Pass,
     ) -> bool {
-        let mut gradients = Vec::new();
-        for (part, given) in parts(&step.made).iter().zip(given) {
-            gradients.push(match (part, given) {
-                (Value::Tensor(tensor), Some(Some(gradient))) => {
-                    self.new_gradient(tensor, gradient)
-                }
-                (Value::Tensor(tensor), None) if tensor.may_be_followed() => {
-                    match Data::ones(tensor).map(Data::zeros) {
-                        Some(zeros) => self.new_gradient(tensor, zeros),
-                        None => super::autograd::gradient_of(part),
-                    }
-                }
-                (Value::Tensor(_), _) => super::autograd::gradient_of(part),
-                _ => Value::None,
-            });
-        }
+        let of_parts = parts(&step.made).iter().zip(given);
+        let gradients = of_parts.map(|(part, given)| {
+            let Value::Tensor(tensor) = part else { return Value::None };
+            // What no gradient comes to has zeros.
+            let known = match given {
+                Some(gradient) => gradient,
+                None => Data::filled(tensor, 0.0).filter(|_| tensor.may_be_followed()),
+            };
+            known.map_or_else(|| gradient_of(part), |known| self.new_gradient(tensor, known))
+        });
+        let gradients = gradients.collect();
         let returned = self.run_backward(applied, gradients);
         let returned = match returned {
             Value::Tuple(items) | Value::List(items) => items,
@@ -582,26 +555,13 @@ fn stored_back(
         let Value::Tensor(positions) = positions else { return None };
         given.split_at(&data::of(positions)?)
     });
-    let (chosen, rest) = match split {
-        Some((chosen, rest)) => (Some(chosen), Some(rest)),
-        None => (None, None),
-    };
+    let (chosen, rest) = split.unzip();
     pass.add(written, rest.as_ref());
     for tensor in tensors_in(&step.args) {
         let gradient = chosen.clone().and_then(|chosen| chosen.reduced_to(tensor));
         pass.add(tensor, gradient.as_ref());
     }
     !may_hide_tensors(&step.args)
-}
-
-fn tensors_in_values(values: &[Value]) -> Vec<&Tensor> {
-    values
-        .iter()
-        .filter_map(|value| match value {
-            Value::Tensor(tensor) => Some(tensor),
-            _ => None,
-        })
-        .collect()
 }
 
 /// Whether arguments may hold tensors of which nothing is known: gradients may reach these.

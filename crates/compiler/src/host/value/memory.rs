@@ -228,7 +228,7 @@ impl Host<'_> {
             value.note_writes(&|id| self.written.contains(&id));
         }
         if !self.filled.is_empty() {
-            value.change_tensors(&|tensor| {
+            value.change_tensors(&mut |tensor| {
                 let filled = tensor.memory().and_then(|id| {
                     // A view of another type has other numbers.
                     let is_same =

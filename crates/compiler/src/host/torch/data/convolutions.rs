@@ -2,6 +2,7 @@
 
 use ndarray::{Array4, ArrayD, Axis};
 
+use super::derived::Call;
 use super::{Data, known, of, of_value};
 use crate::host::code::arguments::Args;
 use crate::host::value::{Tensor, Value};
@@ -41,28 +42,19 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Da
 }
 
 /// What a convolution hands on to its input, its weight or its bias, of the gradient of what it gives.
-pub(super) fn handed_on(
-    name: &str,
-    tensor: &Tensor,
-    args: &Args<'_>,
-    asked: &Tensor,
-    given: &ArrayD<f64>,
-) -> Option<ArrayD<f64>> {
-    let all = Convolution::of(name, tensor, args)?;
+pub(super) fn handed_on(call: Call<'_>, given: &ArrayD<f64>) -> Option<ArrayD<f64>> {
+    let (tensor, args) = call.of_input()?;
+    let all = Convolution::of(call.name, tensor, &args)?;
     let given = planar(all.axes, given)?;
-    let is_asked = |value: Option<&Value>| match value {
-        Some(Value::Tensor(tensor)) => std::ptr::eq(tensor, asked),
-        _ => false,
-    };
-    let mut gradient = if std::ptr::eq(tensor, asked) {
+    let of_image = std::ptr::eq(tensor, call.asked);
+    let mut gradient = if of_image {
         Array4::zeros(all.image.raw_dim())
-    } else if is_asked(args.get(0, "weight")) {
+    } else if call.asks_for(args.get(0, "weight")) {
         Array4::zeros(all.kernel.raw_dim())
     } else {
         let sum = given.sum_axis(Axis(3)).sum_axis(Axis(2)).sum_axis(Axis(0));
-        return is_asked(args.get(1, "bias")).then(|| sum.into_dyn());
+        return call.asks_for(args.get(1, "bias")).then(|| sum.into_dyn());
     };
-    let of_image = std::ptr::eq(tensor, asked);
     all.each_tap(|output, pixel, tap| match of_image {
         true => gradient[pixel] += given[output] * all.kernel[tap],
         false => gradient[tap] += given[output] * all.image[pixel],

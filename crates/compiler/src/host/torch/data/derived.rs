@@ -7,12 +7,12 @@
 use ndarray::{ArrayD, ArrayViewD, Axis, IxDyn, Zip};
 
 use super::{Data, Made, arithmetic, calls, layers, losses, of};
-use crate::hir::{BinaryOp, Name, UnaryOp};
+use crate::hir::{BinaryOp, Name};
 use crate::host::code::arguments::Args;
 use crate::host::launch::past::Maker;
 use crate::host::value::contents::Contents;
 use crate::host::value::dtype::is_float;
-use crate::host::value::{Storage, Tensor, Value};
+use crate::host::value::{Storage, Tensor, Value, tensors_in};
 
 mod products;
 mod rows;
@@ -63,6 +63,17 @@ const LEAST: f64 = 1e-3;
 const BEND: f64 = 1e-3;
 const BEND_PART: f64 = 0.1;
 
+/// A call, and which of the tensors in its arguments is asked for its gradient.
+#[derive(Clone, Copy)]
+pub(super) struct Call<'a> {
+    maker: &'a Maker,
+    /// What the function, the method or the operator is called.
+    pub(super) name: &'a str,
+    args: &'a Given,
+    at: usize,
+    pub(super) asked: &'a Tensor,
+}
+
 /// What `maker` hands on to the tensor at `at` among those in its arguments of the gradients of what it made of
 /// these, each where there is one; `None` where that is not known.
 pub(crate) fn handed_on(
@@ -74,153 +85,177 @@ pub(crate) fn handed_on(
     if let Some(args) = calls::spelled_by_torch(args) {
         return handed_on(maker, &args, at, given);
     }
-    let shape = extents(tensors_in(args).get(at)?)?;
-    let first = || given.first()?.as_ref().map(|data| &data.numbers);
-    let numbers = match maker {
-        Maker::Unary(UnaryOp::Minus) => first()?.mapv(|number| -number),
-        Maker::Unary(_) => return None,
-        Maker::Binary(BinaryOp::MatMul) => by_rule(maker, "matmul", args, at, first()?)?,
-        Maker::Binary(_) => by_differences(maker, "", args, at, first()?)?,
-        Maker::Chosen(_) => by_positions(maker, args, at, given)?,
-        Maker::Method(name) => by_name(maker, name, args, at, given)?,
-        Maker::Torch(path) => by_name(maker, path.last()?, args, at, given)?,
+    let name = match maker {
+        Maker::Binary(BinaryOp::MatMul) => "matmul",
+        maker => maker.name().unwrap_or_default(),
     };
-    let is_known = numbers.shape() == shape && numbers.iter().all(|number| !number.is_nan());
+    let asked = *tensors_in(args).get(at)?;
+    let call = Call { maker, name, args, at, asked };
+    let numbers = match maker {
+        Maker::Chosen(_) => call.by_positions(given)?,
+        Maker::Unary(_) => call.by_differences(first(given)?)?,
+        Maker::Binary(op) if *op != BinaryOp::MatMul => call.by_differences(first(given)?)?,
+        Maker::Binary(_) | Maker::Method(_) | Maker::Torch(_) => call.by_name(given)?,
+    };
+    let is_known =
+        numbers.shape() == extents(asked)? && numbers.iter().all(|number| !number.is_nan());
     is_known.then(|| Data::new("fp64", numbers))
 }
 
-fn by_name(
-    maker: &Maker,
-    name: &str,
-    args: &Given,
-    at: usize,
-    given: &[Option<Data>],
-) -> Option<ArrayD<f64>> {
-    if MOVING.contains(&name) {
-        // A row that counts for none, and scales by how often rows are used.
-        let is_plain = |(_, value): &(Option<Name>, Value)| {
-            matches!(value, Value::Tensor(_) | Value::None | Value::Bool(Some(false)))
+/// The gradient of what a function makes that makes one tensor.
+fn first(given: &[Option<Data>]) -> Option<&ArrayD<f64>> {
+    given.first()?.as_ref().map(|data| &data.numbers)
+}
+
+impl Call<'_> {
+    /// The first tensor, and what follows it.
+    pub(super) fn of_input(&self) -> Option<(&Tensor, Args<'_>)> {
+        Args(self.args).of_input()
+    }
+
+    /// Whether an argument is the tensor that is asked for.
+    pub(super) fn asks_for(&self, value: Option<&Value>) -> bool {
+        matches!(value, Some(Value::Tensor(tensor)) if std::ptr::eq(tensor, self.asked))
+    }
+
+    fn made(&self) -> Option<ArrayD<f64>> {
+        one(self.maker.make(self.args)?)
+    }
+
+    fn by_name(self, given: &[Option<Data>]) -> Option<ArrayD<f64>> {
+        let name = self.name;
+        if MOVING.contains(&name) {
+            // A row that counts for none, and scales by how often rows are used.
+            let is_plain = |(_, value): &(Option<Name>, Value)| {
+                matches!(value, Value::Tensor(_) | Value::None | Value::Bool(Some(false)))
+            };
+            let is_known = name != "embedding" || self.args.iter().all(is_plain);
+            return is_known.then(|| self.by_positions(given))?;
+        }
+        if let ("sort" | "topk" | "max" | "min", [values, _]) = (name, given) {
+            return rows::chosen(self, &values.as_ref()?.numbers);
+        }
+        let given = first(given)?;
+        // Other tensors only tell to what type numbers are converted.
+        let tells_type = arithmetic::keeps(name) && self.at > 0;
+        if STEPWISE.contains(&name) || tells_type {
+            return Some(ArrayD::zeros(extents(self.asked)?));
+        }
+        if arithmetic::keeps(name) {
+            return Some(given.clone());
+        }
+        if arithmetic::is_of_each(name) || layers::is_of_each(name) {
+            return self.by_differences(given);
+        }
+        if losses::is_of_each(name) {
+            return self.by_losses(given);
+        }
+        if let "sum" | "mean" = name {
+            return rows::of_sum(self, given);
+        }
+        // What it makes is what gradients are given of, or sizes are not known as they are.
+        let made = self.made().filter(|made| made.shape() == given.shape())?;
+        products::handed_on(self, given).or_else(|| rows::handed_on(self, &made, given))
+    }
+
+    /// The arguments in double precision, with `numbers` for the tensor that is asked for.
+    fn with_numbers(&self, numbers: &ArrayD<f64>) -> Option<Vec<(Option<Name>, Value)>> {
+        let mut args = self.args.to_vec();
+        let (mut at, mut are_known) = (0, true);
+        let mut widen = |tensor: &mut Tensor| {
+            let is_asked = at == self.at;
+            at += 1;
+            if is_asked {
+                *tensor = tensor_of(numbers.clone());
+            } else if tensor.dtype.as_deref().is_some_and(is_float) {
+                match of(tensor) {
+                    Some(data) => *tensor = tensor_of(data.numbers),
+                    None => are_known = false,
+                }
+            }
         };
-        if name == "embedding" && !args.iter().all(is_plain) {
+        args.iter_mut().for_each(|(_, value)| value.change_tensors(&mut widen));
+        are_known.then_some(args)
+    }
+
+    /// The gradient of an argument of which each number leads to what is at its place, broadcast.
+    fn by_differences(&self, given: &ArrayD<f64>) -> Option<ArrayD<f64>> {
+        let numbers = of(self.asked)?.numbers;
+        let step = numbers.mapv(|number| STEP * number.abs().max(LEAST));
+        let make = |numbers: &ArrayD<f64>| one(self.maker.make(&self.with_numbers(numbers)?)?);
+        let here = make(&numbers)?;
+        let (ahead, behind) = (make(&(&numbers + &step))?, make(&(&numbers - &step))?);
+        let shape = here.raw_dim();
+        let step = step.broadcast(shape.clone())?;
+        let given = given.broadcast(shape.clone())?;
+        if ahead.raw_dim() != shape || behind.raw_dim() != shape {
             return None;
         }
-        return by_positions(maker, args, at, given);
+        let mut slopes = slopes(self.name, [&ahead, &here, &behind], step);
+        Zip::from(&mut slopes).and(&given).for_each(|slope, given| {
+            // What nothing depends on has no gradient, whatever the function does there.
+            *slope = if *given == 0.0 { 0.0 } else { *slope * given };
+        });
+        reduced_to(numbers.shape(), slopes)
     }
-    if let "sort" | "topk" | "max" | "min" = name
-        && given.len() == 2
-    {
-        return rows::chosen(maker, args, at, given.first()?.as_ref()?);
-    }
-    let given = &given.first()?.as_ref()?.numbers;
-    // Other tensors only tell to what type numbers are converted.
-    let tells_type = arithmetic::keeps(name) && at > 0;
-    if STEPWISE.contains(&name) || tells_type {
-        return Some(ArrayD::zeros(extents(tensors_in(args)[at])?));
-    }
-    if arithmetic::keeps(name) {
-        return Some(given.clone());
-    }
-    if arithmetic::is_of_each(name) || layers::is_of_each(name) {
-        return by_differences(maker, name, args, at, given);
-    }
-    if losses::is_of_each(name) {
-        return by_losses(maker, name, args, at, given);
-    }
-    by_rule(maker, name, args, at, given)
-}
 
-/// The gradient of an argument of a function that has a rule.
-fn by_rule(
-    maker: &Maker,
-    name: &str,
-    args: &Given,
-    at: usize,
-    given: &ArrayD<f64>,
-) -> Option<ArrayD<f64>> {
-    // Sums need no numbers; what others make of theirs must be what gradients are given of.
-    let adds_up = matches!(name, "sum" | "mean");
-    if !adds_up && one(maker.make(args)?)?.shape() != given.shape() {
-        return None;
-    }
-    products::handed_on(name, args, at, given).or_else(|| rows::handed_on(name, args, at, given))
-}
-
-/// The tensors in arguments, in order.
-pub(crate) fn tensors_in(args: &Given) -> Vec<&Tensor> {
-    fn add<'v>(value: &'v Value, found: &mut Vec<&'v Tensor>) {
-        match value {
-            Value::Tensor(tensor) => found.push(tensor),
-            Value::Tuple(items) | Value::List(items) | Value::Record { items, .. } => {
-                items.iter().for_each(|item| add(item, found));
-            }
-            _ => {}
-        }
-    }
-    let mut found = Vec::new();
-    args.iter().for_each(|(_, value)| add(value, &mut found));
-    found
-}
-
-/// Arguments with other tensors: what `change` gives of each, by its position.
-fn with_tensors(
-    args: &Given,
-    change: &mut impl FnMut(usize, &Tensor) -> Option<Value>,
-) -> Option<Vec<(Option<Name>, Value)>> {
-    fn changed(
-        value: &Value,
-        at: &mut usize,
-        change: &mut impl FnMut(usize, &Tensor) -> Option<Value>,
-    ) -> Option<Value> {
-        let mut each = |items: &[Value]| -> Option<Vec<Value>> {
-            items.iter().map(|item| changed(item, at, change)).collect()
+    /// The gradient of an argument of a loss of each number, which are added up as `reduction` says.
+    fn by_losses(&self, given: &ArrayD<f64>) -> Option<ArrayD<f64>> {
+        let is_how = |(name, _): &&(Option<Name>, Value)| name.as_deref() == Some("reduction");
+        let how = self.args.iter().find(is_how).map(|(_, how)| how);
+        let mut each: Vec<_> = self.args.iter().filter(|arg| !is_how(arg)).cloned().collect();
+        each.push((Some("reduction".into()), Value::Str("none".into())));
+        let of_each = Call { args: &each, asked: *tensors_in(&each).get(self.at)?, ..*self };
+        let is_mean = match how {
+            None => true,
+            Some(Value::Str(how)) => &**how == "mean",
+            Some(_) => return None,
         };
-        Some(match value {
-            Value::Tensor(tensor) => {
-                *at += 1;
-                change(*at - 1, tensor)?
-            }
-            Value::Tuple(items) => Value::Tuple(each(items)?),
-            Value::List(items) => Value::List(each(items)?),
-            value => value.clone(),
-        })
+        let count = if is_mean { of_each.made()?.len() as f64 } else { 1.0 };
+        of_each.by_differences(&given.mapv(|number| number / count))
     }
-    let mut at = 0;
-    args.iter()
-        .map(|(name, value)| Some((name.clone(), changed(value, &mut at, change)?)))
-        .collect()
+
+    /// The gradient of an argument whose numbers are moved: those of what is at each place that a number came to.
+    fn by_positions(&self, given: &[Option<Data>]) -> Option<ArrayD<f64>> {
+        let shape = extents(self.asked)?;
+        let count: usize = shape.iter().product();
+        let places = (1..=count).map(|at| at as f64).collect();
+        let places = ArrayD::from_shape_vec(IxDyn(&shape), places).ok()?;
+        let moved =
+            |places: &ArrayD<f64>| Some(several(self.maker.make(&self.with_numbers(places)?)?));
+        // What is the same whatever the sign of the positions is no number of this argument.
+        let (moved, turned) = (moved(&places)?, moved(&places.mapv(|place| -place))?);
+        let mut gradient = vec![0.0; count];
+        for (at, given) in given.iter().enumerate() {
+            let Some(given) = given else { continue };
+            let (moved, turned) = (&moved.get(at)?.numbers, &turned.get(at)?.numbers);
+            if moved.shape() != given.numbers.shape() || turned.shape() != moved.shape() {
+                return None;
+            }
+            for ((place, turned), given) in moved.iter().zip(turned).zip(&given.numbers) {
+                if *place > 0.0 && *place == -turned {
+                    *gradient.get_mut(*place as usize - 1)? += given;
+                }
+            }
+        }
+        ArrayD::from_shape_vec(IxDyn(&shape), gradient).ok()
+    }
 }
 
 /// A tensor of double precision that holds these numbers.
-pub(crate) fn tensor_of(numbers: ArrayD<f64>) -> Value {
+pub(super) fn tensor_of(numbers: ArrayD<f64>) -> Tensor {
     let data = Data::new("fp64", numbers);
     let storage = Storage {
         elements: data.numbers.len() as i128,
-        contents: super::contents("fp64", data.numbers.iter().copied().collect()),
+        contents: data.row_major(),
         ..Storage::default()
     };
-    Value::Tensor(Tensor {
+    Tensor {
         dtype: Some(data.dtype.clone()),
         shape: Some(data.shape()),
         storage: Some(Box::new(storage)),
         ..Tensor::default()
-    })
-}
-
-/// The arguments in double precision, with `numbers` for the tensor at `at`.
-fn with_numbers(
-    args: &Given,
-    at: usize,
-    numbers: &ArrayD<f64>,
-) -> Option<Vec<(Option<Name>, Value)>> {
-    with_tensors(args, &mut |place, tensor| {
-        if place == at {
-            return Some(tensor_of(numbers.clone()));
-        }
-        match tensor.dtype.as_deref().is_some_and(is_float) {
-            true => Some(tensor_of(of(tensor)?.numbers)),
-            false => Some(Value::Tensor(tensor.clone())),
-        }
-    })
+    }
 }
 
 /// The sizes of a tensor that has no more elements than are computed.
@@ -252,33 +287,6 @@ fn reduced_to(shape: &[usize], mut numbers: ArrayD<f64>) -> Option<ArrayD<f64>> 
     (numbers.shape() == shape).then_some(numbers)
 }
 
-/// The gradient of an argument of which each number leads to what is at its place, broadcast.
-fn by_differences(
-    maker: &Maker,
-    name: &str,
-    args: &Given,
-    at: usize,
-    given: &ArrayD<f64>,
-) -> Option<ArrayD<f64>> {
-    let numbers = of(tensors_in(args)[at])?.numbers;
-    let step = numbers.mapv(|number| STEP * number.abs().max(LEAST));
-    let make = |numbers: &ArrayD<f64>| one(maker.make(&with_numbers(args, at, numbers)?)?);
-    let here = make(&numbers)?;
-    let (ahead, behind) = (make(&(&numbers + &step))?, make(&(&numbers - &step))?);
-    let shape = here.raw_dim();
-    let step = step.broadcast(shape.clone())?;
-    let given = given.broadcast(shape.clone())?;
-    if ahead.raw_dim() != shape || behind.raw_dim() != shape {
-        return None;
-    }
-    let mut slopes = slopes(name, [&ahead, &here, &behind], step);
-    Zip::from(&mut slopes).and(&given).for_each(|slope, given| {
-        // What nothing depends on has no gradient, whatever the function does there.
-        *slope = if *given == 0.0 { 0.0 } else { *slope * given };
-    });
-    reduced_to(numbers.shape(), slopes)
-}
-
 /// The slope at each number: not a number where it is not known.
 fn slopes(
     name: &str,
@@ -308,62 +316,6 @@ fn slopes(
             _ => f64::NAN,
         }
     })
-}
-
-/// The gradient of an argument of a loss of each number, which are added up as `reduction` says.
-fn by_losses(
-    maker: &Maker,
-    name: &str,
-    args: &Given,
-    at: usize,
-    given: &ArrayD<f64>,
-) -> Option<ArrayD<f64>> {
-    let how = Args(args).keyword("reduction").cloned();
-    let mut each: Vec<_> =
-        args.iter().filter(|(name, _)| name.as_deref() != Some("reduction")).cloned().collect();
-    each.push((Some("reduction".into()), Value::Str("none".into())));
-    let losses = one(maker.make(&each)?)?;
-    let count = losses.len() as f64;
-    let given = match how {
-        None => given.mapv(|number| number / count),
-        Some(Value::Str(how)) => match &*how {
-            "none" | "sum" => given.clone(),
-            "mean" => given.mapv(|number| number / count),
-            _ => return None,
-        },
-        Some(_) => return None,
-    };
-    by_differences(maker, name, &each, at, &given)
-}
-
-/// The gradient of an argument whose numbers are moved: those of what is at each place that a number came to.
-fn by_positions(
-    maker: &Maker,
-    args: &Given,
-    at: usize,
-    given: &[Option<Data>],
-) -> Option<ArrayD<f64>> {
-    let shape = extents(tensors_in(args)[at])?;
-    let count: usize = shape.iter().product();
-    let places = ArrayD::from_shape_vec(IxDyn(&shape), (1..=count).map(|at| at as f64).collect());
-    let places = places.ok()?;
-    let moved = |places: &ArrayD<f64>| Some(several(maker.make(&with_numbers(args, at, places)?)?));
-    // What is the same whatever the sign of the positions is no number of this argument.
-    let (moved, turned) = (moved(&places)?, moved(&places.mapv(|place| -place))?);
-    let mut gradient = vec![0.0; count];
-    for (at, given) in given.iter().enumerate() {
-        let Some(given) = given else { continue };
-        let (moved, turned) = (&moved.get(at)?.numbers, &turned.get(at)?.numbers);
-        if moved.shape() != given.numbers.shape() || turned.shape() != moved.shape() {
-            return None;
-        }
-        for ((place, turned), given) in moved.iter().zip(turned).zip(&given.numbers) {
-            if *place > 0.0 && *place == -turned {
-                *gradient.get_mut(*place as usize - 1)? += given;
-            }
-        }
-    }
-    ArrayD::from_shape_vec(IxDyn(&shape), gradient).ok()
 }
 
 fn several(made: Made) -> Vec<Data> {
@@ -403,14 +355,9 @@ impl Data {
         extents(tensor).is_some_and(|sizes| self.numbers.shape() == sizes)
     }
 
-    /// One for each number of a tensor.
-    pub(crate) fn ones(tensor: &Tensor) -> Option<Data> {
-        Some(Data::new("fp64", ArrayD::ones(extents(tensor)?)))
-    }
-
-    /// As many zeros.
-    pub(crate) fn zeros(self) -> Data {
-        self.with(ArrayD::zeros(self.numbers.raw_dim()))
+    /// A number for each element of a tensor.
+    pub(crate) fn filled(tensor: &Tensor, number: f64) -> Option<Data> {
+        Some(Data::new("fp64", ArrayD::from_elem(extents(tensor)?, number)))
     }
 
     /// Sums of both; `None` where they have other sizes.

@@ -29,7 +29,7 @@ pub(super) fn handed_on(args: &Given, at: usize, given: &ArrayD<f64>) -> Option<
     let own = labels.get(at)?;
     let others = |which: usize| which != at && which < operands.len();
     let mut of_others: Vec<Vec<String>> = vec![right];
-    let mut numbers = vec![tensor_of(given.clone())];
+    let mut numbers = vec![Value::Tensor(tensor_of(given.clone()))];
     for which in (0..labels.len()).filter(|which| others(*which)) {
         of_others.push(labels[which].clone());
         numbers.push(operands[which].clone());

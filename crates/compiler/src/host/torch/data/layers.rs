@@ -87,11 +87,14 @@ fn length(row: &[f64]) -> f64 {
     row.iter().map(|number| number * number).sum::<f64>().sqrt()
 }
 
+/// What `F.normalize` divides by at least.
+pub(super) const LEAST_LENGTH: f64 = 1e-12;
+
 /// `F.normalize`: rows of length 1.
 fn unit(tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
     args.get(0, "p").is_none_or(|p| as_float(p) == Some(2.0)).then_some(())?;
     along(of(tensor)?, axis_of(tensor, args.get(1, "dim"), Some(1))?, |row| {
-        let length = length(&row.to_vec()).max(1e-12);
+        let length = length(&row.to_vec()).max(LEAST_LENGTH);
         row.mapv_inplace(|number| number / length);
     })
 }

@@ -3,21 +3,15 @@
 use ndarray::{ArrayD, Axis, IxDyn};
 
 use super::super::{Data, einsum, layers, of, products::product};
-use super::{Given, extents, reduced_to, tensors_in};
+use super::{Call, Given, extents, reduced_to};
 use crate::host::code::arguments::Args;
-use crate::host::value::{Tensor, Value};
+use crate::host::value::{Tensor, Value, tensors_in};
 
-/// What a product hands on to the tensor at `at` among those in its arguments; `None` for other functions.
-pub(super) fn handed_on(
-    name: &str,
-    args: &Given,
-    at: usize,
-    given: &ArrayD<f64>,
-) -> Option<ArrayD<f64>> {
-    let tensors = tensors_in(args);
-    let asked = tensors[at];
+/// What a product hands on to the tensor that is asked for; `None` for other functions.
+pub(super) fn handed_on(call: Call<'_>, given: &ArrayD<f64>) -> Option<ArrayD<f64>> {
+    let Call { args, at, asked, .. } = call;
     let numbers = |tensor: &Tensor| Some(of(tensor)?.numbers);
-    match (name, &tensors[..]) {
+    match (call.name, &tensors_in(args)[..]) {
         ("matmul" | "__matmul__" | "mm" | "bmm" | "mv" | "dot", [left, right]) => {
             of_factor([&numbers(left)?, &numbers(right)?], at, given)
         }
