@@ -47,8 +47,8 @@ use torch::tape::Tape;
 pub(crate) use torch::views::{elements, is_contiguous, is_expanded, strides};
 use value::Value;
 use value::changes::Changed;
-pub use value::contents::Contents;
 pub(crate) use value::contents::repeats;
+pub use value::contents::{Contents, Listing};
 pub(crate) use value::dtype::{
     SPELLINGS, is_complex, language_dtype, may_lead, named_dtype, torch_name,
 };
@@ -169,6 +169,8 @@ pub(crate) struct Host<'a> {
     types: FxHashMap<u32, Arc<str>>,
     /// By allocations that host code wrote all of, what they hold since.
     filled: FxHashMap<u32, Contents>,
+    /// 0, 1, 2 and so on, as many as were asked for yet.
+    ordinals: Listing<i128>,
     /// What launches left in memory.
     past: Past,
     /// By kernel, which of its arguments it may write to.
@@ -276,6 +278,7 @@ impl<'a> Host<'a> {
             comparing: 0,
             types: FxHashMap::default(),
             filled: FxHashMap::default(),
+            ordinals: Vec::new().into(),
             past: Past::default(),
             writes: FxHashMap::default(),
             rebound: FxHashMap::default(),

@@ -319,6 +319,27 @@ pub enum BinaryOp {
 }
 
 impl BinaryOp {
+    const ALL: [BinaryOp; 13] = [
+        BinaryOp::Add,
+        BinaryOp::Sub,
+        BinaryOp::Mul,
+        BinaryOp::Div,
+        BinaryOp::FloorDiv,
+        BinaryOp::Mod,
+        BinaryOp::Pow,
+        BinaryOp::MatMul,
+        BinaryOp::Shl,
+        BinaryOp::Shr,
+        BinaryOp::And,
+        BinaryOp::Or,
+        BinaryOp::Xor,
+    ];
+
+    /// The operator with this name of a method, as `method` has it.
+    pub fn of_method(name: &str) -> Option<BinaryOp> {
+        BinaryOp::ALL.into_iter().find(|op| op.method() == name)
+    }
+
     /// The name between the underscores of the method of a class that defines it: `add` of `__add__`.
     pub fn method(self) -> &'static str {
         match self {

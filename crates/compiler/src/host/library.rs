@@ -553,14 +553,6 @@ pub(crate) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
         },
         ["numpy", "exp" | "log" | "log10" | "log2" | "sqrt"] => math_call(path[1], args),
         ["numpy", "prod"] => folded(BinaryOp::Mul, args.get(0, "a"), Value::Int(Some(1))),
-        ["functools", "reduce"] => match (args.get(0, "function"), args.get(2, "initial")) {
-            (Some(Value::Named(Resolution::External(path))), Some(start))
-                if path.iter().map(|name| &**name).eq(["operator", "mul"]) =>
-            {
-                folded(BinaryOp::Mul, args.get(1, "iterable"), start.clone())
-            }
-            _ => Value::Unknown,
-        },
         ["functools", "partial"] => match args.0.split_first() {
             Some(((None, callee), rest)) => Value::Callable(Callable::Partial {
                 callee: Box::new(callee.clone()),

@@ -184,7 +184,7 @@ impl Host<'_> {
     /// A tensor to which `result` was written, as `+=` does: it stays what and where it is.
     pub(crate) fn updated(&mut self, tensor: &Tensor, result: &Value) -> Value {
         let Some(id) = tensor.memory() else { return result.clone() };
-        let whole = data::positions_in(tensor).filter(|_| tensor.allocation() == Some(id));
+        let whole = self.positions_in(tensor).filter(|_| tensor.allocation() == Some(id));
         let contents = whole.and_then(|whole| data::stored(tensor, &whole, result));
         let mut updated = tensor.clone();
         updated.note_write();
@@ -204,7 +204,7 @@ impl Host<'_> {
     /// The positions in a tensor of what `tensor[index]` shows.
     fn positions(&mut self, frame: &mut Frame, tensor: &Value, index: ExprId) -> Option<Value> {
         let Value::Tensor(tensor) = tensor else { return None };
-        let positions = data::positions_in(tensor)?;
+        let positions = self.positions_in(tensor)?;
         Some(self.subscript(frame, &positions, index))
     }
 

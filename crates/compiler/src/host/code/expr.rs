@@ -57,37 +57,9 @@ impl Host<'_> {
                 if let Some(made) = self.special_binary(*op, &lhs, &rhs) {
                     return made;
                 }
-                let result = match self.product_of_types(*op, &lhs, &rhs) {
-                    Some(misuse) => Value::Raises(misuse),
-                    None => operators::binary(*op, &lhs, &rhs),
-                };
-                let name = if *op == BinaryOp::MatMul { "matmul" } else { "" };
-                self.note_effort(name, [&lhs, &rhs].into_iter());
-                let result = self.following(name, [&lhs, &rhs].into_iter(), result);
-                match self.cast_automatically(name, result) {
-                    Value::Unknown => self.exact_binary(*op, &lhs, &rhs),
-                    raised @ Value::Raises(_) => {
-                        self.note_raised(frame, id, &raised, &[&lhs, &rhs]);
-                        raised
-                    }
-                    value => match operators::contents(*op, &lhs, &rhs) {
-                        Contents::Unknown => {
-                            let value = self.in_order(value);
-                            let value = data::noted(value, data::binary(*op, &lhs, &rhs));
-                            let value = self.allocate_known(value);
-                            let value = self.note_sums(*op, (&lhs, &rhs), value);
-                            self.note_made(
-                                Maker::Binary(*op),
-                                || vec![(None, lhs), (None, rhs)],
-                                value,
-                            )
-                        }
-                        contents => {
-                            let value = self.allocate(value, contents);
-                            self.recorded(&Maker::Binary(*op), &[(None, lhs), (None, rhs)], value)
-                        }
-                    },
-                }
+                let result = self.binary(*op, &lhs, &rhs);
+                self.note_raised(frame, id, &result, &[&lhs, &rhs]);
+                result
             }
             Expr::Unary { op, operand } => {
                 let operand = self.expr(frame, *operand);
@@ -176,6 +148,35 @@ impl Host<'_> {
                 Value::Unknown
             }
             _ => Value::Unknown,
+        }
+    }
+
+    /// `left op right` of values that no class of the project defines.
+    pub(crate) fn binary(&mut self, op: BinaryOp, left: &Value, right: &Value) -> Value {
+        let result = match self.product_of_types(op, left, right) {
+            Some(misuse) => Value::Raises(misuse),
+            None => operators::binary(op, left, right),
+        };
+        let name = if op == BinaryOp::MatMul { "matmul" } else { "" };
+        self.note_effort(name, [left, right].into_iter());
+        let result = self.following(name, [left, right].into_iter(), result);
+        let given = || vec![(None, left.clone()), (None, right.clone())];
+        match self.cast_automatically(name, result) {
+            Value::Unknown => self.exact_binary(op, left, right),
+            raised @ Value::Raises(_) => raised,
+            value => match operators::contents(op, left, right) {
+                Contents::Unknown => {
+                    let value = self.in_order(value);
+                    let value = data::noted(value, data::binary(op, left, right));
+                    let value = self.allocate_known(value);
+                    let value = self.note_sums(op, (left, right), value);
+                    self.note_made(Maker::Binary(op), given, value)
+                }
+                contents => {
+                    let value = self.allocate(value, contents);
+                    self.recorded(&Maker::Binary(op), &given(), value)
+                }
+            },
         }
     }
 

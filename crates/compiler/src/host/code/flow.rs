@@ -31,6 +31,26 @@ const MAX_TRIPS: u32 = 4096;
 /// that nothing does.
 const MAX_ENDLESS_TRIPS: u32 = 64;
 
+/// What runs that needs more memory or registers than there are raises one of these.
+const OUT_OF_RESOURCES: &[&str] = &["OutOfMemoryError", "OutOfResources"];
+
+/// Whether handlers only wait for a device that is too small. What they do instead is not followed.
+fn wait_for_resources(body: &Body, handlers: &[Handler]) -> bool {
+    let of_resources = |kind: ExprId| match &body.exprs[kind] {
+        Expr::Name(name) | Expr::Attribute { attr: name, .. } => {
+            OUT_OF_RESOURCES.contains(&&**name)
+        }
+        _ => false,
+    };
+    let waits = |handler: &Handler| {
+        handler.kinds.is_some_and(|kinds| match &body.exprs[kinds] {
+            Expr::Tuple(kinds) => kinds.iter().copied().all(of_resources),
+            _ => of_resources(kinds),
+        })
+    };
+    !handlers.is_empty() && handlers.iter().all(waits)
+}
+
 /// Whether a context manager may put something else in the place of functions: `mock.patch(...)`.
 fn patches(body: &Body, manager: ExprId) -> bool {
     let Expr::Call { callee, .. } = &body.exprs[manager] else { return false };
@@ -420,7 +440,7 @@ impl Host<'_> {
             let parts = (code.body(), map);
             self.finds_imports(frame.file, parts, body, handlers)
         };
-        if code.map().is_some_and(finds_imports) {
+        if code.map().is_some_and(finds_imports) || wait_for_resources(code.body(), handlers) {
             return match self.block(frame, body) {
                 Flow::Next => self.block(frame, orelse),
                 flow => flow,

@@ -55,6 +55,10 @@ impl Host<'_> {
             Value::Global(name) => self.global_call(name, &Args(args)),
             Value::Object(object) => self.call_instance(*object, args),
             Value::Named(Resolution::Class(at)) => self.made_by(*at, args),
+            Value::Named(Resolution::External(path)) => {
+                let applied = self.applied_by(path, &Args(args));
+                applied.unwrap_or_else(|| self.call_external(path.clone(), args))
+            }
             _ => Value::Unknown,
         }
     }

@@ -2,7 +2,7 @@
 //! `filter`, `reduce`, `checkpoint`, `MethodType`.
 
 use crate::builtins::TORCH;
-use crate::hir::{Arg, CompareOp, ExprId, Name};
+use crate::hir::{Arg, BinaryOp, CompareOp, ExprId, Name};
 use crate::host::code::arguments::Args;
 use crate::host::code::operators;
 use crate::host::value::{Callable, Value};
@@ -106,7 +106,13 @@ impl Host<'_> {
                     args: given.collect(),
                 }))
             }
-            ["functools", "reduce"] if is_own(args.get(0, "function")) => self.reduced(args),
+            ["operator", name] => {
+                let op = BinaryOp::of_method(name.trim_end_matches('_'))?;
+                let [left, right] = args.positional()[..] else { return None };
+                let special = self.special_binary(op, left, right);
+                Some(special.unwrap_or_else(|| self.binary(op, left, right)))
+            }
+            ["functools", "reduce"] => self.reduced(args),
             ["itertools", "starmap"] => {
                 let (function, items) = (args.get(0, "function")?, args.get(1, "iterable")?);
                 let given: Option<Vec<_>> = items.elements()?.iter().map(Value::elements).collect();

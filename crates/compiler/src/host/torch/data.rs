@@ -32,7 +32,7 @@ mod losses;
 mod products;
 
 pub(crate) use arithmetic::{binary, compared, unary};
-pub(crate) use assigned::{changed_in_place, positions_in, stored, whole};
+pub(crate) use assigned::{changed_in_place, stored, whole};
 pub(crate) use calls::{by_torch, of_method};
 pub(crate) use chosen::indexed;
 pub(crate) use derived::{handed_on, places};
@@ -183,14 +183,24 @@ fn laid_out(
     sizes: &[usize],
     strides: &[i128],
 ) -> Option<ArrayD<f64>> {
-    let listed = contents.listed_first(usize::try_from(views::span(tensor)?).ok()?)?;
+    let span = usize::try_from(views::span(tensor)?).ok()?;
     if views::is_contiguous(tensor) == Some(true) {
-        return ArrayD::from_shape_vec(IxDyn(sizes), listed).ok();
+        return ArrayD::from_shape_vec(IxDyn(sizes), contents.listed_first(span)?).ok();
     }
     let strides = strides.iter().map(|stride| usize::try_from(*stride).ok());
     let strides = strides.collect::<Option<Vec<usize>>>()?;
     let layout = IxDyn(sizes).strides(IxDyn(&strides));
-    Some(ArrayViewD::from_shape(layout, &listed).ok()?.as_standard_layout().into_owned())
+    match contents {
+        Contents::Listed(numbers) => {
+            let view = ArrayViewD::from_shape(layout, numbers.get(..span)?).ok()?;
+            Some(view.as_standard_layout().mapv(|number| number as f64))
+        }
+        Contents::Floats(numbers) => {
+            let view = ArrayViewD::from_shape(layout, numbers.get(..span)?).ok()?;
+            Some(view.as_standard_layout().mapv(f64::from_bits))
+        }
+        _ => None,
+    }
 }
 
 /// The numbers of a tensor, or a number as a tensor without dimensions.

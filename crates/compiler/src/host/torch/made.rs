@@ -1,7 +1,5 @@
 //! What tensors hold that constructors make, where they write integers or numbers of either sign.
 
-use std::sync::Arc;
-
 use crate::host::code::arguments::Args;
 use crate::host::torch::drawn;
 use crate::host::value::Value;
@@ -93,7 +91,7 @@ fn random(bounds: &[i128]) -> Option<Contents> {
 fn listed(data: &Value) -> Option<Contents> {
     let mut numbers = Vec::new();
     flatten(data, &mut numbers)?;
-    Some(Contents::Listed(Arc::from(numbers)))
+    Some(Contents::Listed(numbers.into()))
 }
 
 fn flatten(data: &Value, numbers: &mut Vec<i128>) -> Option<()> {

@@ -58,7 +58,8 @@ fn sorted(tensor: &Tensor, args: &Args<'_>) -> Option<Contents> {
 fn positions_of(tensor: &Tensor, args: &Args<'_>) -> Option<Contents> {
     let count = row(tensor).filter(|count| *count > 0)?;
     if let Some(numbers) = numbers::of(tensor) {
-        return order_of(&numbers, falls(args)?, is_stable(args)).map(Contents::listed);
+        return order_of(&numbers, falls(args)?, is_stable(args))
+            .map(|order| Contents::listed(order.to_vec().into()));
     }
     let storage = tensor.storage.as_ref()?;
     let is_drawn = storage.drawn.is_some()
@@ -120,7 +121,7 @@ pub(crate) fn scattered(owner: &Value, positions: &Value, values: &Value) -> Opt
         for (at, value) in positions.iter().zip(values) {
             *written.get_mut(usize::try_from(*at).ok()?)? = Some(value);
         }
-        return Some(Contents::listed(written.into_iter().collect::<Option<Arc<[i128]>>>()?));
+        return Some(Contents::listed(written.into_iter().collect::<Option<Vec<i128>>>()?.into()));
     }
     let all = Contents::Distinct { lo: 0, hi: count - 1 };
     let is_order = positions.storage.as_ref()?.contents == all;

@@ -271,8 +271,8 @@ impl Host<'_> {
             return;
         }
         let plain = method.trim_end_matches('_');
-        let by_elements = |value: Option<&Value>| {
-            let by = data::positions_in(tensor).map_or(By::Unknown, By::Stored);
+        let mut by_elements = |value: Option<&Value>| {
+            let by = self.positions_in(tensor).map_or(By::Unknown, By::Stored);
             (by, value.map(|value| (None, value.clone())).into_iter().collect())
         };
         let (by, given) = match plain {

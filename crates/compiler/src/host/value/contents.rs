@@ -1,5 +1,6 @@
 //! What memory holds, as far as host code shows it: integers that constructors of tensors write.
 
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 /// Numbers of a tensor that are listed one by one.
@@ -20,6 +21,56 @@ pub(crate) fn repeats(drawn: i128, choices: i128) -> bool {
     drawn > choices || pairs / choices.max(1) >= CERTAIN
 }
 
+/// Numbers one by one. Parts of a listing, as views have, share its memory.
+#[derive(Debug, Clone)]
+pub struct Listing<T> {
+    all: Arc<[T]>,
+    part: Range<usize>,
+}
+
+impl<T> Listing<T> {
+    /// The first `count`, or all if there are fewer.
+    pub(crate) fn up_to(&self, count: usize) -> Listing<T> {
+        let end = self.part.start + count.min(self.len());
+        Listing { all: self.all.clone(), part: self.part.start..end }
+    }
+
+    fn behind(&self, element: i128) -> Option<Listing<T>> {
+        let element = usize::try_from(element).ok().filter(|element| *element <= self.len())?;
+        let part = self.part.start + element..self.part.end;
+        Some(Listing { all: self.all.clone(), part })
+    }
+}
+
+impl<T> Deref for Listing<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.all[self.part.clone()]
+    }
+}
+
+impl<T> From<Vec<T>> for Listing<T> {
+    fn from(numbers: Vec<T>) -> Self {
+        Listing { part: 0..numbers.len(), all: numbers.into() }
+    }
+}
+
+impl<T> FromIterator<T> for Listing<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(numbers: I) -> Self {
+        numbers.into_iter().collect::<Vec<T>>().into()
+    }
+}
+
+impl<T: Eq> PartialEq for Listing<T> {
+    fn eq(&self, other: &Self) -> bool {
+        let is_same = Arc::ptr_eq(&self.all, &other.all) && self.part == other.part;
+        is_same || **self == **other
+    }
+}
+
+impl<T: Eq> Eq for Listing<T> {}
+
 /// What memory holds, by the position of an element in it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Contents {
@@ -38,9 +89,9 @@ pub enum Contents {
         step: i128,
     },
     /// These, in order.
-    Listed(Arc<[i128]>),
+    Listed(Listing<i128>),
     /// These floats, by their bits, in order.
-    Floats(Arc<[u64]>),
+    Floats(Listing<u64>),
     /// Each any of `lo..=hi`, whatever the others are.
     Random {
         /// The least.
@@ -181,12 +232,10 @@ impl Contents {
     pub(crate) fn of_part(self, count: i128, are_first: bool) -> Contents {
         match self {
             Contents::Listed(numbers) if are_first => {
-                let count = usize::try_from(count).unwrap_or(0).min(numbers.len());
-                Contents::Listed(numbers[..count].into())
+                Contents::Listed(numbers.up_to(usize::try_from(count).unwrap_or(0)))
             }
             Contents::Floats(numbers) if are_first => {
-                let count = usize::try_from(count).unwrap_or(0).min(numbers.len());
-                Contents::Floats(numbers[..count].into())
+                Contents::Floats(numbers.up_to(usize::try_from(count).unwrap_or(0)))
             }
             Contents::Progression { step, .. } if step != 0 && !are_first => Contents::Unknown,
             Contents::Listed(_) | Contents::Floats(_) => Contents::Unknown,
@@ -211,11 +260,11 @@ impl Contents {
             Contents::Progression { start, step: 0 } => operation(start).map(Contents::constant),
             Contents::Progression { start, step } if elements <= MAX_LISTED as i128 => {
                 let numbers = (0..elements).map(|at| operation(start + at * step));
-                numbers.collect::<Option<Arc<[i128]>>>().map(Contents::listed)
+                numbers.collect::<Option<Listing<i128>>>().map(Contents::listed)
             }
             Contents::Listed(numbers) => {
                 let numbers = numbers.iter().map(|number| operation(*number));
-                numbers.collect::<Option<Arc<[i128]>>>().map(Contents::listed)
+                numbers.collect::<Option<Listing<i128>>>().map(Contents::listed)
             }
             _ => None,
         };
@@ -229,10 +278,7 @@ impl Contents {
                 let moved = step.checked_mul(element).and_then(|moved| start.checked_add(moved));
                 moved.map(|start| Contents::Progression { start, step: *step })
             }
-            Contents::Listed(numbers) => {
-                let rest = usize::try_from(element).ok().and_then(|at| numbers.get(at..));
-                rest.map(|rest| Contents::Listed(rest.into()))
-            }
+            Contents::Listed(numbers) => numbers.behind(element).map(Contents::Listed),
             Contents::Except { of, parts } => match of.behind(element) {
                 Contents::Unknown => None,
                 of => {
@@ -240,10 +286,7 @@ impl Contents {
                     Some(Contents::Except { of: Arc::new(of), parts })
                 }
             },
-            Contents::Floats(numbers) => {
-                let rest = usize::try_from(element).ok().and_then(|at| numbers.get(at..));
-                rest.map(|rest| Contents::Floats(rest.into()))
-            }
+            Contents::Floats(numbers) => numbers.behind(element).map(Contents::Floats),
             known => Some(known.initialized()),
         };
         known.unwrap_or_default()
@@ -298,7 +341,7 @@ impl Contents {
     }
 
     /// These in order.
-    pub(crate) fn listed(numbers: Arc<[i128]>) -> Contents {
+    pub(crate) fn listed(numbers: Listing<i128>) -> Contents {
         let step = match *numbers {
             [first, second, ..] => second.checked_sub(first),
             _ => None,

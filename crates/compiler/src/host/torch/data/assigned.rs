@@ -3,35 +3,41 @@
 use ndarray::{Axis, IxDyn};
 
 use super::along::axis_of;
-use super::{Data, Ties, contents, converted, of, of_value};
+use super::{Data, Ties, contents, converted, is_float, of, of_value};
+use crate::host::Host;
 use crate::host::code::arguments::Args;
 use crate::host::torch::views;
-use crate::host::value::contents::Contents;
+use crate::host::value::contents::{Contents, Listing};
 use crate::host::value::number::as_float;
 use crate::host::value::{Storage, Tensor, Value};
 
 /// An allocation that no tensor of host code is in.
 const NOWHERE: u32 = 0;
 
-/// A tensor of the same shape whose elements are their own positions.
-pub(crate) fn positions_in(tensor: &Tensor) -> Option<Value> {
-    let elements = views::elements(tensor.shape.as_deref()?)?;
-    let contents = match usize::try_from(elements) {
-        Ok(count) if (super::MAX_NUMBERS..=super::MAX_COMPUTED).contains(&count) => {
-            Contents::Listed((0..elements).collect())
-        }
-        _ => Contents::Progression { start: 0, step: 1 },
-    };
-    let storage = Storage { id: Some(NOWHERE), elements, contents, ..Storage::default() };
-    let few = elements <= super::MAX_COMPUTED as i128;
-    few.then(|| {
-        Value::Tensor(Tensor {
+impl Host<'_> {
+    /// A tensor of the same shape whose elements are their own positions.
+    pub(crate) fn positions_in(&mut self, tensor: &Tensor) -> Option<Value> {
+        let elements = views::elements(tensor.shape.as_deref()?)?;
+        let count = usize::try_from(elements).ok().filter(|count| *count <= super::MAX_COMPUTED)?;
+        let contents = match count {
+            ..super::MAX_NUMBERS => Contents::Progression { start: 0, step: 1 },
+            count => Contents::Listed(self.ordinals_to(count)),
+        };
+        let storage = Storage { id: Some(NOWHERE), elements, contents, ..Storage::default() };
+        Some(Value::Tensor(Tensor {
             dtype: Some("i64".into()),
             shape: tensor.shape.clone(),
             storage: Some(Box::new(storage)),
             ..Tensor::default()
-        })
-    })
+        }))
+    }
+
+    fn ordinals_to(&mut self, count: usize) -> Listing<i128> {
+        if self.ordinals.len() < count {
+            self.ordinals = (0..count as i128).collect();
+        }
+        self.ordinals.up_to(count)
+    }
 }
 
 /// What the memory of a tensor holds that is all of it, after `value` was assigned to the elements at
@@ -40,15 +46,33 @@ pub(crate) fn stored(tensor: &Tensor, chosen: &Value, value: &Value) -> Option<C
     let Value::Tensor(chosen) = chosen else { return None };
     let (chosen, value) = (of(chosen)?, converted(of_value(value)?, tensor.dtype.as_ref()?)?);
     let count = usize::try_from(whole(tensor)?).ok()?;
+    let given = value.numbers.broadcast(chosen.numbers.raw_dim())?;
+    let replaced = || chosen.numbers.iter().zip(given).map(|(at, number)| (*at as usize, *number));
+    if let Some(before) = floats(tensor, count) {
+        let mut numbers = before.to_vec();
+        for (at, number) in replaced() {
+            *numbers.get_mut(at)? = number.to_bits();
+        }
+        return Some(Contents::Floats(numbers.into()));
+    }
     let mut numbers: Vec<Option<f64>> = match of(tensor) {
         Some(before) => before.numbers.iter().copied().map(Some).collect(),
         None => vec![None; count],
     };
-    let given = value.numbers.broadcast(chosen.numbers.raw_dim())?;
-    for (at, number) in chosen.numbers.iter().zip(given) {
-        *numbers.get_mut(*at as usize)? = Some(*number);
+    for (at, number) in replaced() {
+        *numbers.get_mut(at)? = Some(number);
     }
     Some(contents(&value.dtype, numbers.into_iter().collect::<Option<Vec<f64>>>()?))
+}
+
+/// The floats of a tensor of so many, where they are listed.
+fn floats(tensor: &Tensor, count: usize) -> Option<Listing<u64>> {
+    match &tensor.storage.as_ref()?.contents {
+        Contents::Floats(numbers) if numbers.len() >= count && is_float(tensor.dtype.as_ref()?) => {
+            Some(numbers.up_to(count))
+        }
+        _ => None,
+    }
 }
 
 /// How many elements a tensor has that is all of its memory, in order.

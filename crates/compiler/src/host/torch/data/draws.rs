@@ -1,12 +1,10 @@
 //! Random numbers as one run may draw them.
 
-use std::sync::Arc;
-
 use rustc_hash::FxHashMap;
 
 use super::{MAX_COMPUTED, MAX_NUMBERS, rounded};
 use crate::host::value::Value;
-use crate::host::value::contents::{Contents, repeats};
+use crate::host::value::contents::{Contents, Listing, repeats};
 
 /// A generator, which draws the same in each run.
 #[derive(Debug)]
@@ -125,7 +123,7 @@ impl Draws {
 
     /// So many different ones of `lo..=hi`, at most all: the shuffle of Fisher and Yates, of which no
     /// more is written down than what was moved.
-    fn different(&mut self, lo: i128, hi: i128, count: usize) -> Arc<[i128]> {
+    fn different(&mut self, lo: i128, hi: i128, count: usize) -> Listing<i128> {
         let mut moved: FxHashMap<i128, i128> = FxHashMap::default();
         let drawn = (lo..=hi).take(count).map(|at| {
             let other = self.integer(at, hi);
