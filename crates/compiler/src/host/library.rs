@@ -81,6 +81,16 @@ impl Host<'_> {
                 self.attributes_of(*object).unwrap_or(Value::Unknown)
             }
             ("pow", [base, exponent]) => operators::binary(BinaryOp::Pow, base, exponent),
+            ("sum", [items, ..]) if let Some(items) = sets::members(items) => {
+                let start = args.get(1, "start").cloned().unwrap_or(Value::Int(Some(0)));
+                items.iter().fold(start, |sum, item| self.operated(BinaryOp::Add, &sum, item))
+            }
+            ("any", [items]) if let Some(items) = sets::members(items) => {
+                Value::Bool(self.one_counts_as(true, &items))
+            }
+            ("all", [items]) if let Some(items) = sets::members(items) => {
+                Value::Bool(self.one_counts_as(false, &items).map(|one| !one))
+            }
             ("filter", [function, items]) => self.filter(function, items),
             ("map", [function, items]) => match items.elements() {
                 Some(items) => Value::List(
@@ -117,6 +127,19 @@ impl Host<'_> {
                 self.exactly_called(&[Name::from(name)], args, value)
             }
         }
+    }
+
+    /// Whether one of several values counts as true, or as false.
+    fn one_counts_as(&mut self, truth: bool, values: &[Value]) -> Option<bool> {
+        let mut one = Some(false);
+        for value in values {
+            match self.holds(value) {
+                Some(holds) if holds == truth => return Some(true),
+                Some(_) => {}
+                None => one = None,
+            }
+        }
+        one
     }
 
     /// `getattr(value, attr, default)` in a file: what is not seen to be there may be all the same.
@@ -216,9 +239,6 @@ fn python_call(name: &str, args: &Args<'_>) -> Value {
         ("min" | "max", _) if args.keywords().is_empty() => extremum(name, &positional),
         ("set", []) => Value::Set(Vec::new()),
         ("set", [value]) => sets::members(value).and_then(sets::of).unwrap_or(Value::Collection),
-        ("sum", [Value::Set(items)]) => {
-            python_call(name, &Args(&[(None, Value::List(items.clone()))]))
-        }
         ("slice", [stop]) => records::slice([None, Some(Value::clone(stop)), None]),
         ("slice", [start, stop, step @ ..]) if step.len() < 2 => {
             let bounds = [Some(*start), Some(*stop), step.first().copied()];
@@ -241,12 +261,6 @@ fn python_call(name: &str, args: &Args<'_>) -> Value {
         }),
         ("tuple", [value]) => value.elements().map_or(Value::Unknown, Value::Tuple),
         ("dict", [] | [_]) => dict(args).unwrap_or(Value::Unknown),
-        ("sum", [value]) => match value.elements() {
-            Some(items) => items.iter().fold(Value::Int(Some(0)), |sum, item| {
-                operators::binary(BinaryOp::Add, &sum, item)
-            }),
-            None => Value::Unknown,
-        },
         ("enumerate", _) => iteration::enumerated(args).map_or(Value::Unknown, Value::List),
         ("iter", [value]) => value.elements().map_or(Value::Unknown, Value::List),
         ("next", [value]) => {

@@ -189,11 +189,17 @@ impl Host<'_> {
             (Some(Value::Object(object)), Some((_, name))) => self.has_own_method(*object, name),
             _ => false,
         };
-        let only_kept = method.as_ref().is_some_and(|(_, name)| keeps_tensors(name));
+        let only_kept = match (&callee, &method) {
+            (Value::Named(Resolution::External(path)), _) if is_parameter(path) => {
+                self.launcher.is_some()
+            }
+            (_, Some((_, name))) => keeps_tensors(name),
+            (_, None) => false,
+        };
         // What a method of the project writes is seen where it does.
         let written = match own || only_kept {
             true => Vec::new(),
-            false => may_write(&callee, receiver.as_ref(), &args),
+            false => self.reached(may_write(&callee, receiver.as_ref(), &args)),
         };
         self.note_written(&written);
         // What is not known may change the lists and dicts that it is given.

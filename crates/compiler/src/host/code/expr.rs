@@ -151,8 +151,16 @@ impl Host<'_> {
         }
     }
 
+    /// `left op right`, as functions of Python have it.
+    pub(crate) fn operated(&mut self, op: BinaryOp, left: &Value, right: &Value) -> Value {
+        match self.special_binary(op, left, right) {
+            Some(made) => made,
+            None => self.binary(op, left, right),
+        }
+    }
+
     /// `left op right` of values that no class of the project defines.
-    pub(crate) fn binary(&mut self, op: BinaryOp, left: &Value, right: &Value) -> Value {
+    fn binary(&mut self, op: BinaryOp, left: &Value, right: &Value) -> Value {
         let result = match self.product_of_types(op, left, right) {
             Some(misuse) => Value::Raises(misuse),
             None => operators::binary(op, left, right),

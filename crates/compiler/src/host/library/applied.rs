@@ -109,8 +109,7 @@ impl Host<'_> {
             ["operator", name] => {
                 let op = BinaryOp::of_method(name.trim_end_matches('_'))?;
                 let [left, right] = args.positional()[..] else { return None };
-                let special = self.special_binary(op, left, right);
-                Some(special.unwrap_or_else(|| self.binary(op, left, right)))
+                Some(self.operated(op, left, right))
             }
             ["functools", "reduce"] => self.reduced(args),
             ["itertools", "starmap"] => {

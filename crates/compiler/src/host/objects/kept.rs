@@ -1,4 +1,5 @@
-//! Objects that a launch keeps: what a function computes its grid from outlives the run that met it.
+//! What values come to by variables and attributes: the objects that a launch keeps, as what a function
+//! computes its grid from outlives the run that met it, and the memory that others may write.
 
 use std::sync::Arc;
 
@@ -54,6 +55,22 @@ impl Host<'_> {
             self.modules.extend(&objects.modules);
         }
         self
+    }
+
+    /// The allocations that values give access to, also by attributes of objects. What functions do that
+    /// are given to others is seen where they are called.
+    pub(crate) fn reached<'v>(&self, values: impl IntoIterator<Item = &'v Value>) -> Vec<u32> {
+        let (mut objects, mut frames) = (FxHashSet::default(), FxHashSet::default());
+        let mut found = Vec::new();
+        for value in values {
+            found.extend(value.allocations());
+            if !matches!(value, Value::Callable(_)) {
+                self.reach(value, &mut objects, &mut frames);
+            }
+        }
+        let held = objects.iter().filter_map(|object| self.objects.get(object));
+        found.extend(held.flat_map(Variables::values).flat_map(Value::allocations));
+        found
     }
 
     fn reach(

@@ -14,11 +14,16 @@ use crate::host::{Frame, Host};
 use crate::project::{self, ItemRef, function, item};
 use crate::source::FileId;
 
-/// Whether a method is one by which a `forward` tells its context of tensors.
+/// Whether a method keeps or copies the tensors that it is given: one by which a `forward` tells its context of
+/// them, or by which a module gets its state.
 pub(crate) fn keeps_tensors(method: &str) -> bool {
     matches!(
         method,
-        "mark_dirty" | "mark_non_differentiable" | "save_for_backward" | "save_for_forward"
+        "load_state_dict"
+            | "mark_dirty"
+            | "mark_non_differentiable"
+            | "save_for_backward"
+            | "save_for_forward"
     )
 }
 

@@ -39,7 +39,7 @@ impl Host<'_> {
                 self.change_tensors(object, &mut recast, &mut Vec::new());
             }
             None if keeps_module(name, args) => {}
-            None => return Value::Unknown,
+            None => return self.changed_module(object, name, &Args(args)),
         }
         let mut moved = |_: &mut Self, tensor: &Tensor| {
             devices::given(tensor, (name, &Args(args)), Value::Tensor(tensor.clone()))

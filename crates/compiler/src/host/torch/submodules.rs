@@ -1,10 +1,24 @@
 //! What modules of PyTorch hold: parameters, and modules within them.
 
 use crate::host::Host;
+use crate::host::code::arguments::Args;
+use crate::host::torch::data;
 use crate::host::value::Value;
 
 /// The method that gives parameters and buffers by their names.
 const STATE: &str = "state_dict";
+
+/// The method that takes them.
+const LOAD: &str = "load_state_dict";
+
+/// Whether a method of a module writes nothing to what it holds.
+pub(crate) fn only_reads(method: &str) -> bool {
+    ["get_", "named_", "register_"].iter().any(|begin| method.starts_with(begin))
+        || matches!(
+            method,
+            "buffers" | "children" | "extra_repr" | "modules" | "parameters" | STATE
+        )
+}
 
 impl Host<'_> {
     /// What a method of a module goes over: parameters, the modules that it holds, or all within it and itself,
@@ -31,6 +45,44 @@ impl Host<'_> {
         };
         let given = |held: Vec<_>| Value::List(held.into_iter().map(given).collect());
         Some(held.map_or(Value::Unknown, given))
+    }
+
+    /// What a method of a module does that may change what it holds.
+    pub(crate) fn changed_module(&mut self, object: usize, method: &str, args: &Args<'_>) -> Value {
+        let module = Value::Object(object);
+        match method {
+            "apply"
+                if let Some(function) = args.get(0, "fn")
+                    && let Some(modules) = self.all_modules(object) =>
+            {
+                for (_, inner) in modules.into_iter().rev() {
+                    self.call_value(function, &[(None, Value::Object(inner))]);
+                }
+                return module;
+            }
+            LOAD => self.load(object, args.get(0, "state_dict")),
+            method if only_reads(method) => {}
+            _ => self.note_written(&self.reached([&module])),
+        }
+        Value::Unknown
+    }
+
+    /// Gives the parameters of a module what a dict of a state has by their names.
+    fn load(&mut self, object: usize, state: Option<&Value>) {
+        let taken = |(name, parameter): (String, Value)| {
+            let Some(Value::Dict(state)) = state else { return None };
+            let name = Value::Str(name.into());
+            let (_, given) = state.iter().find(|(key, _)| *key == name)?;
+            let Value::Tensor(given) = self.current(given.clone()) else { return None };
+            let Value::Tensor(parameter) = parameter else { return None };
+            let is_same = given.dtype == parameter.dtype && given.shape == parameter.shape;
+            data::whole(&given).filter(|_| is_same)?;
+            Some((parameter.allocation()?, given.storage?.contents))
+        };
+        let parameters = self.parameters_of(object).unwrap_or_default();
+        let loaded: Vec<_> = parameters.into_iter().filter_map(taken).collect();
+        self.note_written(&self.reached([&Value::Object(object)]));
+        loaded.into_iter().for_each(|(id, contents)| self.note_filled(id, contents));
     }
 
     /// The parameters of a module and of those within it, with their names, in the order in which they were

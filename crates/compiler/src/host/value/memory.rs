@@ -3,6 +3,7 @@
 use crate::builtins::TORCH;
 use crate::hir::{Expr, ExprId, Name};
 use crate::host::code::arguments::Args;
+use crate::host::torch::modules::known_class;
 use crate::host::torch::{data, views};
 use crate::host::value::contents::{Contents, Region};
 use crate::host::value::{Storage, Tensor, Value};
@@ -327,15 +328,18 @@ fn only_reads(path: &[Name]) -> bool {
     }
 }
 
-/// The allocations that a call may write of which nothing more is known: those given to PyTorch to
+/// The arguments to which a call may write of which nothing more is known: those given to PyTorch to
 /// write to, and those given to functions that are not known.
-pub(crate) fn may_write(callee: &Value, receiver: Option<&Value>, args: &Args<'_>) -> Vec<u32> {
-    let all = || args.0.iter().flat_map(|(_, value)| value.allocations()).collect();
+pub(crate) fn may_write<'a>(
+    callee: &Value,
+    receiver: Option<&Value>,
+    args: &Args<'a>,
+) -> Vec<&'a Value> {
+    let all = || args.0.iter().map(|(_, value)| value).collect();
     match callee {
         Value::Named(Resolution::External(path)) => match path.as_slice() {
-            path if only_reads(path) => {
-                args.keyword("out").map(Value::allocations).unwrap_or_default()
-            }
+            path if only_reads(path) => Vec::from_iter(args.keyword("out")),
+            path if known_class(path).is_some() => Vec::new(),
             [torch, nn, functional, name]
                 if [&**torch, &**nn, &**functional] == [TORCH, "nn", "functional"]
                     && !may_write_input(name, args) =>
