@@ -7,7 +7,7 @@ use crate::host::code::arguments::Args;
 use crate::host::code::operators;
 use crate::host::entry::{skipped, strategies};
 use crate::host::library::math::math_call;
-use crate::host::objects::classes::{class_name, is_instance, is_of_python};
+use crate::host::objects::classes::{class_name, is_of_python};
 use crate::host::objects::records;
 use crate::host::torch::misuse::{self, Misuse};
 use crate::host::torch::{
@@ -48,9 +48,7 @@ impl Host<'_> {
                 Some(class) => Value::Named(Resolution::Class(*class)),
                 None => Value::Unknown,
             },
-            ("isinstance", [Value::Object(object), class]) => {
-                Value::Bool(self.is_object_of(*object, class))
-            }
+            ("isinstance", [value, class]) => Value::Bool(self.is_instance(value, class)),
             ("len", [Value::Object(object)]) if let Some(rows) = self.sparse_rows(*object) => rows,
             ("len", [object @ Value::Object(_)])
                 if let Some(length) = self.special(object, "__len__", &[]) =>
@@ -279,7 +277,6 @@ fn python_call(name: &str, args: &Args<'_>) -> Value {
         ("type", [value]) => {
             class_name(value).map_or(Value::Unknown, |class| Value::Global(class.into()))
         }
-        ("isinstance", [value, class]) => Value::Bool(is_instance(value, class)),
         ("isinstance", _) | ("hasattr", _) => Value::Bool(None),
         _ => Value::Unknown,
     }

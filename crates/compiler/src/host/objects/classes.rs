@@ -1,6 +1,7 @@
 //! Classes of Python's own and of PyTorch: which of them a value is an instance of.
 
 use crate::builtins::TORCH;
+use crate::host::Host;
 use crate::host::objects::records::SLICE;
 use crate::host::value::Value;
 use crate::project::Resolution;
@@ -20,32 +21,48 @@ pub(crate) fn class_name(value: &Value) -> Option<&'static str> {
     })
 }
 
-/// Whether a value is an instance of a class, or of one of several.
-pub(crate) fn is_instance(value: &Value, class: &Value) -> Option<bool> {
-    match (value.plain(), class) {
-        (Value::OneOf(values), class) => {
-            let (first, rest) = values.split_first()?;
-            let known = is_instance(first, class)?;
-            rest.iter().all(|value| is_instance(value, class) == Some(known)).then_some(known)
-        }
-        (value, Value::Tuple(classes)) => {
-            let known: Vec<_> = classes.iter().map(|class| is_instance(value, class)).collect();
-            if known.contains(&Some(true)) {
-                return Some(true);
+impl Host<'_> {
+    /// Whether a value is an instance of a class, or of one of several.
+    pub(crate) fn is_instance(&self, value: &Value, class: &Value) -> Option<bool> {
+        match (value.plain(), class) {
+            (Value::Object(object), class) => self.is_object_of(*object, class),
+            (Value::OneOf(values), class) => {
+                let (first, rest) = values.split_first()?;
+                let known = self.is_instance(first, class)?;
+                let is_same = |value| self.is_instance(value, class) == Some(known);
+                rest.iter().all(is_same).then_some(known)
             }
-            known.iter().all(|known| *known == Some(false)).then_some(false)
-        }
-        (value, Value::Global(name)) => is_of_python(value, name),
-        (value, Value::Named(Resolution::External(path))) => match path.as_slice() {
-            [torch, class] if &**torch == TORCH => is_of_torch(value, class),
-            // What is made here is spread over no devices.
-            [torch, .., class] if &**torch == TORCH && &**class == "DTensor" => match value {
-                Value::Tensor(tensor) => tensor.memory().map(|_| false),
-                value => is_of_torch(value, class).or(is_of_python(value, "int").map(|_| false)),
+            (value, Value::Tuple(classes)) => {
+                let known = classes.iter().map(|class| self.is_instance(value, class));
+                let known: Vec<_> = known.collect();
+                if known.contains(&Some(true)) {
+                    return Some(true);
+                }
+                known.iter().all(|known| *known == Some(false)).then_some(false)
+            }
+            (value, Value::Global(name)) => is_of_python(value, name),
+            (value, Value::Named(Resolution::External(path))) => match path.as_slice() {
+                [torch, class] if &**torch == TORCH => is_of_torch(value, class),
+                [torch, .., class] if &**torch == TORCH && &**class == "DTensor" => {
+                    is_of_others(value)
+                }
+                _ => None,
             },
+            (value, Value::Named(Resolution::Class(class))) => {
+                let is_plain = self.derives_plainly(&self.lineage(*class));
+                is_of_others(value).filter(|_| is_plain)
+            }
             _ => None,
-        },
-        _ => None,
+        }
+    }
+}
+
+/// False for a value of which it is known that it is of PyTorch's own class of tensors, or of one of Python's: what
+/// is made here is of no other class, and spread over no devices.
+fn is_of_others(value: &Value) -> Option<bool> {
+    match value {
+        Value::Tensor(tensor) => tensor.memory().map(|_| false),
+        value => is_of_torch(value, "Tensor").or(is_of_python(value, "int").map(|_| false)),
     }
 }
 
