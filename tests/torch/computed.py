@@ -2,7 +2,7 @@
 
     python tests/torch/computed.py TILE
 
-Each expression is computed by PyTorch on numbers that are written down. A program computes it anew, copies the result
+Each expression, with statements before it, is computed by PyTorch on numbers that are written down. A program computes it anew, copies the result
 with a kernel and compares it with what PyTorch computed: that must be silent (`WRONG` where it is not). Compared with
 something else it must be told of; where it is not, tile does not compute the expression (`unknown`). The same is asked
 of the gradients of what each expression is made of. Needs PyTorch (a build for CPU will do), no GPU.
@@ -39,6 +39,16 @@ torch.zeros(5, 6).index_add(0, i.clamp(max=3), x) | torch.zeros(4, 6).scatter_ad
 torch.cat([x, y], 1).chunk(2, dim=1)[0] * 2 | x.unsqueeze(0).expand(3, 4, 6) * y | x / x.norm(dim=-1, keepdim=True) | x.min(dim=0).values
 x.type_as(y) | x.float().type_as(p) * y | x.softmax(-1) @ m | F.silu(x) * (y + x) | F.scaled_dot_product_attention(g, g * 0.5, g + 1, is_causal=True) | (x.float() * 3).double().float()
 x.masked_fill(x > 0, float("-inf")).softmax(-1) | torch.where(x > 0, x * y, 0.0) | x[i.clamp(max=3), i] | (x.half() * 2).float()
+"""
+
+# Statements that change tensors in place, with what is looked at after them; no gradients are asked.
+CHANGES = """
+z = x.clone(); z[:, 1:3] += y[:, 1:3]; z | z = x.clone(); z.t()[2] = r[:4]; z | z = x.clone(); z[1:][:, ::2] *= 3.0; z
+z = x.clone(); v = z[2:]; v += 1; v[0] = y[3]; z | z = x.clone(); v = z[:, :3]; v.mul_(2).add_(1); z | z = x.clone(); z[:, 3:].zero_(); z
+z = x > 0; z = z.repeat_interleave(2, dim=1)[:, :7]; z &= y[:, :1] < 0.5; z.float() | z = b.clone(); z[0].t().copy_(c[1]); z
+z = torch.zeros(4, 6); z[i.clamp(max=3), i] = 5.0; z | z = torch.zeros(4, 6, dtype=torch.int32); v = z[:, 1:]; v[2] = i.repeat(2)[:5]; v -= 1; z.float()
+z = x.clone(); v = z.view(-1)[7:19].view(3, 4); v[:, 1] = r[:3]; v.masked_fill_(v > 1, 0.0); z | z = x.clone(); z[..., 2].fill_(7.0); z.transpose(0, 1)
+z = x.clone(); u, v = z.chunk(2, dim=1); u.copy_(v * 2); v -= u; z | z = x.clone(); z.diagonal().zero_(); z | z = sum([x, y, p], r); z | z = x * float(any(n > 5 for n in i)); z
 """
 
 EXPRESSIONS = """
@@ -99,6 +109,19 @@ GRADIENTS = """made = {expression}
 made = torch.cat([{gradients}])"""
 
 
+def parts(code):
+    """Statements, and the expression after them."""
+    statements, _, expression = code.rpartition(";")
+    return statements.replace("; ", "\n"), expression.strip()
+
+
+def computed(code, inputs):
+    values = {"torch": torch, "F": F, **inputs}
+    statements, expression = parts(code)
+    exec(statements, values)
+    return eval(expression, values)
+
+
 def used(expression):
     return [name for name in INPUTS if name in names(expression)]
 
@@ -111,7 +134,7 @@ def differentiated(expression):
     """What gives the gradients, and what these are; nothing where there are none."""
     inputs = {name: numbers.clone().requires_grad_(numbers.is_floating_point()) if numbers.is_floating_point() else numbers
               for name, numbers in INPUTS.items()}
-    made = eval(expression, {"torch": torch, "F": F, **inputs})
+    made = computed(expression, inputs)
     if not made.requires_grad:
         return None
     (made * torch.linspace(-0.7, 0.9, made.numel()).reshape(made.shape)).sum().backward()
@@ -127,7 +150,7 @@ def findings(tile, expression, text, expected):
         f"{name} = torch.tensor({INPUTS[name].tolist()}{wants if name in floats(expression) else ''})"
         for name in used(expression)
     )
-    made = text or f"made = ({expression}).contiguous()"
+    made = text or "{}\nmade = ({}).contiguous()".format(*parts(expression))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "program.py"
         path.write_text(PROGRAM.format(inputs=inputs, made=made, expected=expected))
@@ -136,8 +159,7 @@ def findings(tile, expression, text, expected):
 
 
 def names(expression):
-    tree = compile(expression, "", "eval")
-    return tree.co_names
+    return compile(expression, "", "exec").co_names
 
 
 def verdict(tile, expression, text, expected):
@@ -157,9 +179,10 @@ def main():
     wrong = 0
     for kind in ("numbers", "gradients"):
         counts = {"right": 0, "unknown": 0, "WRONG": 0}
-        for expression in split(EXPRESSIONS) + split(DIFFERENTIATED) * (kind == "gradients"):
+        more = DIFFERENTIATED if kind == "gradients" else CHANGES
+        for expression in split(EXPRESSIONS) + split(more):
             if kind == "numbers":
-                text, expected = None, eval(expression, {"torch": torch, "F": F, **INPUTS}).float()
+                text, expected = None, computed(expression, INPUTS).float()
             elif (found := differentiated(expression)) is not None:
                 text, expected = found
             else:

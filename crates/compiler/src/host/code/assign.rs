@@ -9,8 +9,7 @@ use crate::host::library::collections;
 use crate::host::library::environment::is_environment;
 use crate::host::torch::misuse::{Misuse, is_whole};
 use crate::host::torch::tape::By;
-use crate::host::torch::{data, fits, order, views};
-use crate::host::value::contents::Contents;
+use crate::host::torch::{fits, order, views};
 use crate::host::value::{Descriptor, Tensor, Value};
 use crate::project::{Resolution, Scope, item};
 
@@ -128,7 +127,10 @@ impl Host<'_> {
             // All numbers are gone through for each assignment.
             self.note_effort("", std::iter::once(&owner));
             let chosen = self.positions(frame, &owner, index);
-            let stored = chosen.as_ref().and_then(|chosen| stored_in(&owner, chosen, value));
+            let stored = match (&owner, &chosen) {
+                (Value::Tensor(owner), Some(chosen)) => self.stored(owner, chosen, value),
+                _ => None,
+            };
             let by = chosen.map_or(By::Unknown, By::Stored);
             self.on_tape_in_place(by, vec![(None, value.clone())], &owner);
             return match owner.allocations().as_slice() {
@@ -184,8 +186,8 @@ impl Host<'_> {
     /// A tensor to which `result` was written, as `+=` does: it stays what and where it is.
     pub(crate) fn updated(&mut self, tensor: &Tensor, result: &Value) -> Value {
         let Some(id) = tensor.memory() else { return result.clone() };
-        let whole = self.positions_in(tensor).filter(|_| tensor.allocation() == Some(id));
-        let contents = whole.and_then(|whole| data::stored(tensor, &whole, result));
+        let all = self.positions_in(tensor);
+        let contents = all.and_then(|all| self.stored(tensor, &all, result));
         let mut updated = tensor.clone();
         updated.note_write();
         // It is another result for those who differentiate.
@@ -220,13 +222,6 @@ impl Host<'_> {
         let descriptor = Descriptor { block, ..descriptor.clone() };
         self.assign(frame, object, &Value::Descriptor(Box::new(descriptor)));
     }
-}
-
-/// What the memory of a tensor holds after `value` was assigned to the elements at these positions, where it is all
-/// of it.
-fn stored_in(tensor: &Value, chosen: &Value, value: &Value) -> Option<Contents> {
-    let Value::Tensor(tensor) = tensor else { return None };
-    data::stored(tensor, chosen, value)
 }
 
 /// What each of `targets` targets gets of `items`; the one at `star` gets a list of what the others

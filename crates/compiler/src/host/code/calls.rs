@@ -615,8 +615,8 @@ impl Host<'_> {
                         Value::Tensor(tensor) => {
                             let drawn = self.drawn_in_place(name, tensor, args);
                             let changed =
-                                drawn.or_else(|| data::changed_in_place(name, tensor, args));
-                            tensor.allocation().zip(changed)
+                                drawn.or_else(|| self.changed_in_place(name, tensor, args));
+                            tensor.memory().zip(changed)
                         }
                         _ => None,
                     };

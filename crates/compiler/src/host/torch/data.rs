@@ -32,7 +32,7 @@ mod losses;
 mod products;
 
 pub(crate) use arithmetic::{binary, compared, unary};
-pub(crate) use assigned::{changed_in_place, stored, whole};
+pub(crate) use assigned::whole;
 pub(crate) use calls::{by_torch, of_method};
 pub(crate) use chosen::indexed;
 pub(crate) use derived::{handed_on, places};

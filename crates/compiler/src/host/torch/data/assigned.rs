@@ -40,38 +40,105 @@ impl Host<'_> {
     }
 }
 
-/// What the memory of a tensor holds that is all of it, after `value` was assigned to the elements at
-/// the positions that `chosen` holds.
-pub(crate) fn stored(tensor: &Tensor, chosen: &Value, value: &Value) -> Option<Contents> {
-    let Value::Tensor(chosen) = chosen else { return None };
-    let (chosen, value) = (of(chosen)?, converted(of_value(value)?, tensor.dtype.as_ref()?)?);
-    let count = usize::try_from(whole(tensor)?).ok()?;
-    let given = value.numbers.broadcast(chosen.numbers.raw_dim())?;
-    let replaced = || chosen.numbers.iter().zip(given).map(|(at, number)| (*at as usize, *number));
-    if let Some(before) = floats(tensor, count) {
-        let mut numbers = before.to_vec();
-        for (at, number) in replaced() {
-            *numbers.get_mut(at)? = number.to_bits();
+impl Host<'_> {
+    /// What the memory of a tensor holds after `value` was assigned to its elements at the positions that
+    /// `chosen` holds.
+    pub(crate) fn stored(
+        &self,
+        tensor: &Tensor,
+        chosen: &Value,
+        value: &Value,
+    ) -> Option<Contents> {
+        let Value::Tensor(chosen) = chosen else { return None };
+        let (chosen, value) = (of(chosen)?, converted(of_value(value)?, tensor.dtype.as_ref()?)?);
+        let given = value.numbers.broadcast(chosen.numbers.raw_dim())?;
+        let places = Places::of(tensor)?;
+        let replaced = chosen.numbers.iter().zip(given);
+        self.replaced(
+            tensor,
+            replaced.map(|(at, number)| (places.of_element(*at as usize), *number)),
+        )
+    }
+
+    /// What the memory of a tensor holds after a method that changes the tensor.
+    pub(crate) fn changed_in_place(
+        &self,
+        name: &str,
+        tensor: &Tensor,
+        args: &Args<'_>,
+    ) -> Option<Contents> {
+        let data = changed(name, tensor, args)?;
+        let data = converted(data, tensor.dtype.as_ref()?)?;
+        if whole(tensor).is_some() {
+            return Some(contents(&data.dtype, data.numbers.iter().copied().collect()));
         }
-        return Some(Contents::Floats(numbers.into()));
+        let places = Places::of(tensor)?;
+        let replaced = data.numbers.iter().enumerate();
+        self.replaced(tensor, replaced.map(|(at, number)| (places.of_element(at), *number)))
     }
-    let mut numbers: Vec<Option<f64>> = match of(tensor) {
-        Some(before) => before.numbers.iter().copied().map(Some).collect(),
-        None => vec![None; count],
-    };
-    for (at, number) in replaced() {
-        *numbers.get_mut(at)? = Some(number);
+
+    /// What the memory that a tensor is in holds where these numbers are at these places of it.
+    fn replaced(
+        &self,
+        tensor: &Tensor,
+        replaced: impl Iterator<Item = (usize, f64)>,
+    ) -> Option<Contents> {
+        let storage = tensor.storage.as_ref()?;
+        let elements = usize::try_from(storage.before + storage.elements).ok();
+        let elements = elements.filter(|elements| *elements <= super::MAX_COMPUTED)?;
+        let (id, dtype) = (tensor.memory()?, tensor.dtype.as_ref()?);
+        let before = match storage.before {
+            0 => &storage.contents,
+            _ => self.filled.get(&id).filter(|_| self.types.get(&id) == Some(dtype))?,
+        };
+        if let Contents::Floats(before) = before
+            && before.len() >= elements
+            && is_float(dtype)
+        {
+            let mut numbers = before[..elements].to_vec();
+            for (at, number) in replaced {
+                *numbers.get_mut(at)? = number.to_bits();
+            }
+            return Some(Contents::Floats(numbers.into()));
+        }
+        let mut numbers: Vec<Option<f64>> = match before.all(elements) {
+            Some(before) => before.into_iter().map(Some).collect(),
+            None => vec![None; elements],
+        };
+        for (at, number) in replaced {
+            *numbers.get_mut(at)? = Some(number);
+        }
+        Some(contents(dtype, numbers.into_iter().collect::<Option<Vec<f64>>>()?))
     }
-    Some(contents(&value.dtype, numbers.into_iter().collect::<Option<Vec<f64>>>()?))
 }
 
-/// The floats of a tensor of so many, where they are listed.
-fn floats(tensor: &Tensor, count: usize) -> Option<Listing<u64>> {
-    match &tensor.storage.as_ref()?.contents {
-        Contents::Floats(numbers) if numbers.len() >= count && is_float(tensor.dtype.as_ref()?) => {
-            Some(numbers.up_to(count))
-        }
-        _ => None,
+/// Where in its memory the elements of a tensor are.
+struct Places {
+    before: usize,
+    /// The sizes and strides, the last axis first.
+    axes: Vec<(usize, usize)>,
+}
+
+impl Places {
+    fn of(tensor: &Tensor) -> Option<Places> {
+        let sizes = tensor.shape.as_ref()?.iter().map(super::known);
+        let strides = views::strides(tensor)?;
+        let axes = sizes.zip(strides.iter().map(super::known)).rev().map(|(size, stride)| {
+            Some((usize::try_from(size?).ok()?, usize::try_from(stride?).ok()?))
+        });
+        let before = usize::try_from(tensor.storage.as_ref()?.before).ok()?;
+        Some(Places { before, axes: axes.collect::<Option<_>>()? })
+    }
+
+    /// The place of the element at a position in the order of the elements.
+    fn of_element(&self, position: usize) -> usize {
+        let mut rest = position;
+        let steps = self.axes.iter().map(|(size, stride)| {
+            let at = rest % size;
+            rest /= size;
+            at * stride
+        });
+        self.before + steps.sum::<usize>()
     }
 }
 
@@ -83,14 +150,13 @@ pub(crate) fn whole(tensor: &Tensor) -> Option<i128> {
     (is_whole && storage.elements <= super::MAX_COMPUTED as i128).then_some(storage.elements)
 }
 
-/// What the memory of a tensor holds that is all of it, after a method that changes it.
-pub(crate) fn changed_in_place(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Contents> {
-    whole(tensor)?;
+/// What a tensor holds after a method that changes it.
+fn changed(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
     let plain = name.strip_suffix('_')?;
-    let data = match plain {
-        "zero" => replaced(tensor, &Value::Int(Some(0)))?,
-        "fill" => replaced(tensor, args.get(0, "value")?)?,
-        "copy" => replaced(tensor, args.get(0, "src")?)?,
+    Some(match plain {
+        "zero" => throughout(tensor, &Value::Int(Some(0)))?,
+        "fill" => throughout(tensor, args.get(0, "value")?)?,
+        "copy" => throughout(tensor, args.get(0, "src")?)?,
         "index_fill" | "index_copy" => {
             let axis = axis_of(tensor, args.get(0, "dim"), None)?;
             let mut data = of(tensor)?;
@@ -117,13 +183,11 @@ pub(crate) fn changed_in_place(name: &str, tensor: &Tensor, args: &Args<'_>) -> 
             super::Made::One(data) if data.numbers.shape() == of(tensor)?.numbers.shape() => data,
             _ => return None,
         },
-    };
-    let data = converted(data, tensor.dtype.as_ref()?)?;
-    Some(contents(&data.dtype, data.numbers.iter().copied().collect()))
+    })
 }
 
 /// Numbers that take the place of all of a tensor's.
-fn replaced(tensor: &Tensor, value: &Value) -> Option<Data> {
+fn throughout(tensor: &Tensor, value: &Value) -> Option<Data> {
     let sizes = tensor.shape.as_ref()?.iter().map(|size| usize::try_from(super::known(size)?).ok());
     let sizes = sizes.collect::<Option<Vec<usize>>>()?;
     let value = of_value(value)?;
