@@ -83,6 +83,22 @@ x.half().float() | x.bfloat16().float() | (x * 10).to(torch.int32).float() | (x 
 x.sort(dim=1).values | x.topk(2, dim=1).values | x.argsort(dim=1).float() | F.one_hot(i, 6).float() | F.embedding(i, m)
 (x * x).sum(-1, keepdim=True).sqrt() | x / x.abs().amax(-1, keepdim=True) | torch.clamp((x * 127).round(), -127, 127).to(torch.int8).float()
 (x.to(torch.float8_e5m2)).float() | (x * 100).to(torch.float8_e4m3fn).float() | x.square().mean(-1).rsqrt()
+torch.diff(x) | torch.diag(r) | m[:5].diag() | x.trace() | x.cummax(1).values | x.cummin(0).values | x.median()
+torch.std_mean(x, dim=1)[0] | torch.var_mean(x, dim=1)[1] | torch.aminmax(x)[0] | x.aminmax(dim=1)[1] | torch.fmod(x, 0.3)
+torch.atan2(x, y) | torch.hypot(x, y) | torch.logaddexp(x, y) | torch.special.expit(x) | torch.lgamma(p) | torch.pow(2, x)
+F.elu(x) | F.selu(x) | F.celu(x) | F.hardtanh(x) | F.hardsigmoid(x) | F.softsign(x) | F.tanhshrink(x) | F.softshrink(x)
+F.threshold(x, 0.1, 2.0) | F.glu(x) | F.group_norm(g.reshape(2, 4, 30), 2) | F.instance_norm(g)
+F.batch_norm(x, r * 0, r * 0 + 1) | F.batch_norm(x, None, None, training=True) | F.avg_pool2d(g, 2) | F.max_pool2d(g, 2)
+F.avg_pool1d(b, 2) | F.max_pool1d(b, 2) | F.adaptive_avg_pool2d(g, 1) | F.adaptive_avg_pool2d(g, (2, 3))
+F.pad(b, (1, 1), mode="replicate") | F.pad(b, (1, 1), mode="reflect") | F.pixel_shuffle(g, 2) | F.cosine_similarity(x, y)
+F.cosine_similarity(x, y, dim=0) | F.pairwise_distance(x, y) | F.smooth_l1_loss(x, y) | F.huber_loss(x, y)
+F.kl_div(x.log_softmax(1), y.softmax(1), reduction="batchmean") | F.binary_cross_entropy(p.clamp(max=0.9), p.clamp(max=0.8))
+F.nll_loss(x, i) | F.cross_entropy(x, y.softmax(1)) | F.dropout(x, 0.5, training=False) | torch.baddbmm(x[:2, None, :4] , b, c)
+torch.tensordot(x, m, dims=1) | torch.linalg.norm(x) | torch.linalg.vector_norm(x, dim=1) | x.take_along_dim(j, 1)
+x.index_copy(0, i.argsort(), y) | x.index_fill(0, i[1:2], 3.0) | x.masked_scatter(x > 0, y)
+x.index_put((i.clamp(max=3), i), r[:4]) | torch.argwhere(x > 0).float() | torch.copysign(x, y) | x.sub(y, alpha=2)
+x.add(y, alpha=0.5) | torch.addr(x, r[:4], r) | torch.addmv(r[:4], x, r) | torch.inner(x, y) | x.cumsum(0).diff(dim=0) | x.sgn()
+x.positive() | x.deg2rad()
 """
 
 PROGRAM = '''import torch, triton

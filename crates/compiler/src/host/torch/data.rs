@@ -29,6 +29,8 @@ mod einsum;
 mod joined;
 mod layers;
 mod losses;
+mod norms;
+mod pools;
 mod products;
 
 pub(crate) use arithmetic::{binary, compared, unary};

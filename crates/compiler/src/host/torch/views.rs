@@ -637,10 +637,12 @@ fn picked_along(tensor: &Tensor, part: &[Value], picks: &[(usize, &[Value])]) ->
     let mut shape: Vec<Value> =
         part.iter().enumerate().filter(is_kept).map(|(_, size)| size.clone()).collect();
     let at = if is_together { first } else { 0 };
+    // Several axes of a source in another order may stay in that order.
+    let kept = shape.iter().filter(|size| **size != Value::Int(Some(1))).count();
     shape.splice(at..at, listed);
     let (dtype, on_gpu) = (tensor.dtype.clone(), tensor.on_gpu);
-    // Axes of a source in another order may stay in that order.
-    let strides = tensor.strides.as_ref().and_then(|_| unknown_strides(Some(&shape)));
+    let strides = tensor.strides.as_ref().filter(|_| kept > 1);
+    let strides = strides.and_then(|_| unknown_strides(Some(&shape)));
     Some(Tensor { dtype, shape: Some(shape), strides, on_gpu, ..Tensor::default() }.copied())
 }
 

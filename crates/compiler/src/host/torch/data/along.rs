@@ -83,11 +83,54 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>, ties: Ties) 
             let counted = !is_float(&data.dtype);
             if counted { Data::new("i64", data.numbers) } else { data }.into()
         }
-        "diff" if args.0.is_empty() => {
-            let data = data().filter(|data| data.numbers.ndim() == 1)?;
-            let numbers: Vec<f64> = data.numbers.iter().copied().collect();
-            Data::row(&data.dtype, numbers.windows(2).map(|pair| pair[1] - pair[0]).collect())
-                .into()
+        "diff" if args.get(0, "n").is_none() && args.get(2, "prepend").is_none() => {
+            let (data, axis) = (data()?, Axis(axis(1, Some(-1))?));
+            let length = data.numbers.len_of(axis).max(1);
+            let (first, _) = data.numbers.view().split_at(axis, length - 1);
+            let (_, last) = data.numbers.view().split_at(axis, 1.min(data.numbers.len_of(axis)));
+            data.with(&last - &first).into()
+        }
+        "cummax" | "cummin" => {
+            let (mut data, axis) = (data()?, axis(0, None)?);
+            let mut positions = data.numbers.clone();
+            let is_better = |a: f64, b: f64| if name == "cummax" { a >= b } else { a <= b };
+            let lanes = data.numbers.lanes_mut(Axis(axis)).into_iter();
+            for (mut lane, mut positions) in lanes.zip(positions.lanes_mut(Axis(axis))) {
+                let mut best = 0;
+                for at in 0..lane.len() {
+                    best = if is_better(lane[at], lane[best]) { at } else { best };
+                    (lane[at], positions[at]) = (lane[best], best as f64);
+                }
+            }
+            Made::Record(["values", "indices"], [data, Data::new("i64", positions)])
+        }
+        "std_mean" | "var_mean" => {
+            let first = if name == "std_mean" { "std" } else { "var" };
+            let both =
+                [first, "mean"].map(|name| super::calls::of_method(name, tensor, args, ties));
+            let both = both.into_iter().map(|made| match made? {
+                Made::One(data) => Some(data),
+                _ => None,
+            });
+            Made::Tuple(both.collect::<Option<Vec<Data>>>()?)
+        }
+        "aminmax" => {
+            let both = ["amin", "amax"].map(|name| {
+                let (_, of, gives) = REDUCTIONS.iter().find(|(known, ..)| *known == name)?;
+                reduced(name, tensor, args, *of, *gives)
+            });
+            match both {
+                [Some(Made::One(least)), Some(Made::One(most))] => {
+                    Made::Record(["min", "max"], [least, most])
+                }
+                _ => return None,
+            }
+        }
+        "median" if args.0.is_empty() => {
+            let mut numbers: Vec<f64> = data()?.numbers.iter().copied().collect();
+            numbers.sort_by(f64::total_cmp);
+            let middle = *numbers.get(numbers.len().checked_sub(1)? / 2)?;
+            data()?.with(ArrayD::from_elem(IxDyn(&[]), middle)).into()
         }
         "flip" => {
             let mut data = data()?;

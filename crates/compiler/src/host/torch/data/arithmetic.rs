@@ -3,9 +3,10 @@
 use ndarray::{ArrayD, IxDyn, Zip};
 
 use super::{Data, of_value};
-use crate::hir::{BinaryOp, CompareOp, UnaryOp};
+use crate::hir::{BinaryOp, CompareOp, Name, UnaryOp};
 use crate::host::code::arguments::Args;
 use crate::host::value::dtype::{is_float, is_integer};
+use crate::host::value::number::as_float;
 use crate::host::value::{Tensor, Value};
 
 /// A function of one number, by its name.
@@ -16,17 +17,23 @@ const OF_ONE: &[OfOne] = &[
     ("abs", f64::abs),
     ("absolute", f64::abs),
     ("acos", f64::acos),
+    ("acosh", f64::acosh),
     ("asin", f64::asin),
+    ("asinh", f64::asinh),
     ("atan", f64::atan),
+    ("atanh", f64::atanh),
     ("ceil", f64::ceil),
     ("cos", f64::cos),
     ("cosh", f64::cosh),
+    ("deg2rad", f64::to_radians),
     ("erfc", libm::erfc),
     ("exp", f64::exp),
     ("exp2", f64::exp2),
+    ("expit", |number| (1.0 + (-number).exp()).recip()),
     ("expm1", f64::exp_m1),
     ("floor", f64::floor),
     ("frac", f64::fract),
+    ("lgamma", libm::lgamma),
     ("log", f64::ln),
     ("log10", f64::log10),
     ("log1p", f64::ln_1p),
@@ -34,13 +41,16 @@ const OF_ONE: &[OfOne] = &[
     ("logsigmoid", |number| number.min(0.0) - (-number.abs()).exp().ln_1p()),
     ("neg", |number| -number),
     ("negative", |number| -number),
+    ("positive", |number| number),
+    ("rad2deg", f64::to_degrees),
     ("reciprocal", f64::recip),
     ("relu", |number| number.max(0.0)),
     ("relu6", |number| number.clamp(0.0, 6.0)),
     ("round", f64::round_ties_even),
     ("rsqrt", |number| number.sqrt().recip()),
     ("sigmoid", |number| (1.0 + (-number).exp()).recip()),
-    ("sign", |number| if number == 0.0 { 0.0 } else { number.signum() }),
+    ("sgn", sign),
+    ("sign", sign),
     ("sin", f64::sin),
     ("sinh", f64::sinh),
     ("sqrt", f64::sqrt),
@@ -49,6 +59,10 @@ const OF_ONE: &[OfOne] = &[
     ("tanh", f64::tanh),
     ("trunc", f64::trunc),
 ];
+
+fn sign(number: f64) -> f64 {
+    if number == 0.0 { 0.0 } else { number.signum() }
+}
 
 /// Functions that give truth values.
 const TRUTHS: &[OfOne] = &[
@@ -98,8 +112,13 @@ fn of_two(name: &str) -> Option<(OfTwo, bool)> {
         "bitwise_and" => arithmetic(BinaryOp::And),
         "bitwise_or" => arithmetic(BinaryOp::Or),
         "bitwise_xor" => arithmetic(BinaryOp::Xor),
-        "maximum" => Some((|a, b| Some(a.max(b)), false)),
-        "minimum" => Some((|a, b| Some(a.min(b)), false)),
+        "atan2" | "arctan2" => Some((|a, b| Some(a.atan2(b)), false)),
+        "copysign" => Some((|a, b| Some(a.copysign(b)), false)),
+        "fmod" => Some((|a, b| (b != 0.0).then(|| a % b), false)),
+        "hypot" => Some((|a, b| Some(a.hypot(b)), false)),
+        "logaddexp" => Some((|a, b| Some(super::layers::log_sum(&[a, b])), false)),
+        "maximum" | "fmax" => Some((|a, b| Some(a.max(b)), false)),
+        "minimum" | "fmin" => Some((|a, b| Some(a.min(b)), false)),
         "eq" => truth(CompareOp::Eq),
         "ne" | "not_equal" => truth(CompareOp::Ne),
         "lt" | "less" => truth(CompareOp::Lt),
@@ -297,6 +316,15 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Da
     }
 }
 
+/// What a function of two numbers makes where the first is none of a tensor: `torch.pow(2, x)`.
+pub(super) fn of_number(name: &str, args: &Args<'_>) -> Option<Data> {
+    let [number, tensor @ Value::Tensor(_)] = args.positional()[..] else { return None };
+    let (function, gives_truths) = of_two(name).filter(|_| args.keywords().is_empty())?;
+    let (a, b) = (of_value(number)?, of_value(tensor)?);
+    let made = of_numbers(function, &a, &b)?;
+    Some(if gives_truths { Data::new("i1", made.numbers) } else { made })
+}
+
 fn two(
     name: &str,
     tensor: &Tensor,
@@ -305,19 +333,20 @@ fn two(
     gives_truths: bool,
 ) -> Option<Data> {
     let parameter = if name == "pow" { "exponent" } else { "other" };
-    let (a, b) = (super::of(tensor)?, of_value(args.get(0, parameter)?)?);
+    let (a, mut b) = (super::of(tensor)?, of_value(args.get(0, parameter)?)?);
+    if let (Some(scale), "add" | "sub" | "subtract") = (args.keyword("alpha"), name) {
+        let scale = as_float(scale)?;
+        b.numbers.mapv_inplace(|number| scale * number);
+    }
     let function: OfTwo = match args.keyword("rounding_mode") {
         None | Some(Value::None) => function,
         Some(Value::Str(mode)) if &**mode == "floor" => of_operator(BinaryOp::FloorDiv)?,
         Some(Value::Str(mode)) if &**mode == "trunc" => |a, b| (b != 0.0).then(|| (a / b).trunc()),
         Some(_) => return None,
     };
-    // `alpha=` and the like.
-    if args
-        .keywords()
-        .iter()
-        .any(|(name, _)| !matches!(name.as_deref(), Some("rounding_mode" | "other" | "exponent")))
-    {
+    const KNOWN: &[&str] = &["alpha", "exponent", "other", "rounding_mode"];
+    let is_known = |name: &Option<Name>| name.as_deref().is_none_or(|name| KNOWN.contains(&name));
+    if !args.keywords().iter().all(|(name, _)| is_known(name)) {
         return None;
     }
     match gives_truths {

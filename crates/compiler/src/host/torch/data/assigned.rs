@@ -6,6 +6,7 @@ use super::along::axis_of;
 use super::{Data, Ties, contents, converted, is_float, of, of_value};
 use crate::host::Host;
 use crate::host::code::arguments::Args;
+use crate::host::code::operators::truth;
 use crate::host::torch::views;
 use crate::host::value::contents::{Contents, Listing};
 use crate::host::value::number::as_float;
@@ -201,8 +202,39 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Da
             scattered(name, tensor, args)
         }
         "index_add" => added(tensor, args),
+        "index_copy" | "index_fill" => changed(&format!("{name}_"), tensor, args),
+        "index_put" => put(tensor, args),
+        "masked_scatter" => {
+            let (mut data, mask) = (of(tensor)?, of_value(args.get(0, "mask")?)?);
+            let source = of_value(args.get(1, "source")?)?;
+            (mask.numbers.shape() == data.numbers.shape()).then_some(())?;
+            let mut source = source.numbers.iter();
+            for (place, chosen) in data.numbers.iter_mut().zip(&mask.numbers) {
+                if *chosen != 0.0 {
+                    *place = *source.next()?;
+                }
+            }
+            Some(data)
+        }
         _ => None,
     }
+}
+
+/// `index_put`: numbers at positions along all axes, or added to those there.
+fn put(tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
+    let mut data = of(tensor)?;
+    let index = args.get(0, "indices")?.elements()?;
+    let index = index.iter().map(of_value).collect::<Option<Vec<Data>>>()?;
+    let adds = args.get(2, "accumulate").map_or(Some(false), truth)?;
+    let (places, shape) = super::chosen::places(data.numbers.shape(), &index)?;
+    let values = of_value(args.get(1, "values")?)?.numbers;
+    let values = values.broadcast(IxDyn(&shape))?;
+    for (place, value) in places.iter().zip(values) {
+        (place.len() == data.numbers.ndim()).then_some(())?;
+        let place = &mut data.numbers[IxDyn(place)];
+        *place = if adds { *place + value } else { *value };
+    }
+    Some(data)
 }
 
 /// `index_add`: rows that are added to those at these positions.

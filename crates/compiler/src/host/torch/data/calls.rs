@@ -2,7 +2,7 @@
 
 use super::{
     Made, Ties, along, arithmetic, assigned, chosen, convolutions, einsum, joined, layers, losses,
-    products,
+    norms, pools, products,
 };
 use crate::builtins::TORCH;
 use crate::hir::Name;
@@ -20,6 +20,8 @@ pub(crate) fn of_method(name: &str, tensor: &Tensor, args: &Args<'_>, ties: Ties
         .or_else(|| arithmetic::made_of(name, tensor, args).map(Made::One))
         .or_else(|| products::made_of(name, tensor, args).map(Made::One))
         .or_else(|| layers::made_of(name, tensor, args).map(Made::One))
+        .or_else(|| norms::made_of(name, tensor, args).map(Made::One))
+        .or_else(|| pools::made_of(name, tensor, args).map(Made::One))
         .or_else(|| losses::made_of(name, tensor, args).map(Made::One))
         .or_else(|| convolutions::made_of(name, tensor, args).map(Made::One))
         .or_else(|| assigned::made_of(name, tensor, args).map(Made::One))
@@ -45,6 +47,19 @@ fn numpy_spelling(name: &Option<Name>) -> Option<&'static str> {
     }
 }
 
+/// What a function of `torch.linalg` makes.
+fn of_linear_algebra(name: &str, args: &Args<'_>, ties: Ties) -> Option<Made> {
+    let (tensor, rest) = match args.keyword("x") {
+        Some(Value::Tensor(tensor)) => (tensor, Args(args.0)),
+        _ => args.of_input()?,
+    };
+    match name {
+        "matmul" => of_method("matmul", tensor, &rest, ties),
+        "norm" | "vector_norm" => layers::length_of(tensor, &rest).map(Made::One),
+        _ => None,
+    }
+}
+
 /// What a function of PyTorch makes, or one of einops; `None` where that is not known.
 pub(crate) fn by_torch(path: &[Name], args: &Args<'_>, ties: Ties) -> Option<Made> {
     let name = match path {
@@ -55,6 +70,9 @@ pub(crate) fn by_torch(path: &[Name], args: &Args<'_>, ties: Ties) -> Option<Mad
             name
         }
         [torch, module, name] if [&**torch, &**module] == [TORCH, "special"] => name,
+        [torch, module, name] if [&**torch, &**module] == [TORCH, "linalg"] => {
+            return of_linear_algebra(name, args, ties);
+        }
         [einops, name] if &**einops == "einops" => {
             return match &**name {
                 "einsum" => einsum::einops_einsum(args),
@@ -77,6 +95,8 @@ pub(crate) fn by_torch(path: &[Name], args: &Args<'_>, ties: Ties) -> Option<Mad
     if let Some(made) = joined::made_by(name, args) {
         return Some(Made::One(made));
     }
-    let (tensor, rest) = args.of_input()?;
-    of_method(name, tensor, &rest, ties)
+    match args.of_input() {
+        Some((tensor, rest)) => of_method(name, tensor, &rest, ties),
+        None => arithmetic::of_number(name, args).map(Made::One),
+    }
 }

@@ -14,6 +14,7 @@ use crate::host::value::{Tensor, Value};
 pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Made> {
     let data = || super::of(tensor);
     Some(match name {
+        "argwhere" => together(&nonzero(&data()?.numbers)).into(),
         "nonzero" => {
             let is_tuple = args.get(0, "as_tuple").map_or(Some(false), truth)?;
             let found = nonzero(&data()?.numbers);
@@ -42,6 +43,28 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Ma
             let axis = axis_of(tensor, args.get(0, "dim"), None)?;
             gathered(&data()?, axis, &of_value(args.get(1, "index")?)?)?.into()
         }
+        "take_along_dim" => {
+            let (data, index) = (data()?, of_value(args.get(0, "indices")?)?);
+            let axis = axis_of(tensor, args.get(1, "dim"), None)?;
+            let is_same = |at: usize| {
+                at == axis || data.numbers.shape().get(at) == index.numbers.shape().get(at)
+            };
+            (0..data.numbers.ndim()).all(is_same).then_some(())?;
+            gathered(&data, axis, &index)?.into()
+        }
+        "diag" => {
+            diagonal(&data()?, args.get(0, "diagonal").map_or(Some(0), super::known)?)?.into()
+        }
+        "trace" => {
+            let data = data().filter(|data| data.numbers.ndim() == 2)?;
+            let sum = data
+                .numbers
+                .indexed_iter()
+                .filter(|(at, _)| at[0] == at[1])
+                .map(|(_, number)| number)
+                .sum();
+            data.with(ArrayD::from_elem(IxDyn(&[]), sum)).into()
+        }
         "repeat_interleave" => repeated(tensor, args)?.into(),
         "repeat" | "tile" => tiled(&data()?, args)?.into(),
         "searchsorted" => {
@@ -69,6 +92,29 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Ma
         }
         _ => return None,
     })
+}
+
+/// `torch.diag`: a matrix with these numbers on a diagonal, or those on the diagonal of a matrix.
+fn diagonal(data: &Data, diagonal: i128) -> Option<Data> {
+    let (down, right) = ((-diagonal).max(0) as usize, diagonal.max(0) as usize);
+    match data.numbers.shape() {
+        [length] => {
+            let size = length + down + right;
+            (size.checked_mul(size)? <= super::MAX_COMPUTED).then_some(())?;
+            let mut made = ArrayD::zeros(IxDyn(&[size, size]));
+            data.numbers
+                .iter()
+                .enumerate()
+                .for_each(|(at, number)| made[[at + down, at + right]] = *number);
+            Some(data.with(made))
+        }
+        [rows, columns] => {
+            let length = rows.saturating_sub(down).min(columns.saturating_sub(right));
+            let numbers = (0..length).map(|at| data.numbers[[at + down, at + right]]);
+            Some(Data::row(&data.dtype, numbers.collect()))
+        }
+        _ => None,
+    }
 }
 
 /// The same numbers in another shape, of which one size may follow from the others.

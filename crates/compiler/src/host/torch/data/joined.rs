@@ -106,15 +106,29 @@ fn ranged(args: &Args<'_>) -> Option<Data> {
     })
 }
 
+/// By the position before, within or behind an axis of a size, which of its numbers is there; `None` where it is one
+/// that is given.
+type Within = Option<fn(i128, i128) -> i128>;
+
+/// What a mode of padding takes.
+fn within(mode: &str) -> Option<Within> {
+    Some(match mode {
+        "constant" => None,
+        "circular" => Some(|at, size| at.rem_euclid(size.max(1))),
+        "reflect" => Some(|at, size| (size - 1) - ((size - 1) - at.abs()).abs()),
+        "replicate" => Some(|at, size| at.clamp(0, (size - 1).max(0))),
+        _ => return None,
+    })
+}
+
 /// Numbers with the same one before and behind them along the last axes.
 fn padded(args: &Args<'_>) -> Option<Data> {
     let data = of_value(args.get(0, "input")?)?;
-    match args.get(2, "mode") {
-        None => {}
-        Some(Value::Str(mode)) if &**mode == "constant" => {}
-        // What is around it is made of the numbers themselves.
+    let within = match args.get(2, "mode") {
+        None => None,
+        Some(Value::Str(mode)) => within(mode)?,
         Some(_) => return None,
-    }
+    };
     let pads = args.get(1, "pad")?.elements()?;
     let pads = pads.iter().map(|pad| usize::try_from(known(pad)?).ok());
     let pads = pads.collect::<Option<Vec<usize>>>()?;
@@ -132,6 +146,20 @@ fn padded(args: &Args<'_>) -> Option<Data> {
     let count = shape.iter().try_fold(1usize, |count, size| count.checked_mul(*size))?;
     if pads.len() > 2 * shape.len() || count > super::MAX_COMPUTED {
         return None;
+    }
+    if let Some(within) = within {
+        let sizes = data.numbers.shape();
+        let mut all_known = true;
+        let numbers = ArrayD::from_shape_fn(IxDyn(&shape), |mut at| {
+            for axis in 0..starts.len() {
+                let size = sizes[axis] as i128;
+                let from = within(at[axis] as i128 - starts[axis] as i128, size);
+                all_known &= (0..size).contains(&from);
+                at[axis] = from.clamp(0, (size - 1).max(0)) as usize;
+            }
+            data.numbers.get(at).copied().unwrap_or_default()
+        });
+        return all_known.then(|| data.with(numbers));
     }
     let mut numbers = ArrayD::from_elem(IxDyn(&shape), fill);
     for (mut at, number) in data.numbers.indexed_iter() {

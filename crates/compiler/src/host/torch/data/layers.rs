@@ -17,10 +17,18 @@ type OfOne = (&'static str, fn(f64) -> f64);
 /// Activations without parameters.
 const ACTIVATIONS: &[OfOne] = &[
     ("erf", libm::erf),
+    ("hardsigmoid", |x| (x + 3.0).clamp(0.0, 6.0) / 6.0),
     ("hardswish", |x| x * (x + 3.0).clamp(0.0, 6.0) / 6.0),
     ("mish", |x| x * softplus(x).tanh()),
+    ("selu", |x| SELU_SCALE * if x > 0.0 { x } else { SELU_ALPHA * x.exp_m1() }),
     ("silu", |x| x / (1.0 + (-x).exp())),
+    ("softsign", |x| x / (1.0 + x.abs())),
+    ("tanhshrink", |x| x - x.tanh()),
 ];
+
+/// The constants of `torch.nn.SELU`, as its documentation states them.
+const SELU_ALPHA: f64 = 1.673_263_242_354_377_2;
+const SELU_SCALE: f64 = 1.050_700_987_355_480_5;
 
 fn softplus(x: f64) -> f64 {
     if x > 20.0 { x } else { x.exp().ln_1p() }
@@ -38,7 +46,17 @@ fn gelu_by_tanh(x: f64) -> f64 {
 /// Whether a function computes each number by itself.
 pub(super) fn is_of_each(name: &str) -> bool {
     ACTIVATIONS.iter().any(|(known, _)| *known == name)
-        || matches!(name, "gelu" | "leaky_relu" | "softplus")
+        || matches!(
+            name,
+            "celu"
+                | "elu"
+                | "gelu"
+                | "hardtanh"
+                | "leaky_relu"
+                | "softplus"
+                | "softshrink"
+                | "threshold"
+        )
 }
 
 /// What a layer makes of `tensor`; `None` for other functions.
@@ -46,6 +64,8 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Da
     if let Some((_, of_one)) = ACTIVATIONS.iter().find(|(known, _)| *known == name) {
         return each(tensor, of_one);
     }
+    let number =
+        |at: usize, name: &str, default: f64| args.get(at, name).map_or(Some(default), as_float);
     match name {
         "softmax" | "log_softmax" => {
             let dim = args.get(0, "dim").filter(|dim| **dim != Value::None);
@@ -54,6 +74,32 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Da
         }
         "normalize" => unit(tensor, args),
         "softplus" if args.0.is_empty() => each(tensor, softplus),
+        "elu" => {
+            let alpha = number(0, "alpha", 1.0)?;
+            each(tensor, |x| if x > 0.0 { x } else { alpha * x.exp_m1() })
+        }
+        "celu" => {
+            let alpha = number(0, "alpha", 1.0)?;
+            each(tensor, |x| x.max(0.0) + (alpha * (x / alpha).exp_m1()).min(0.0))
+        }
+        "hardtanh" => {
+            let (least, most) = (number(0, "min_val", -1.0)?, number(1, "max_val", 1.0)?);
+            each(tensor, |x| x.max(least).min(most))
+        }
+        "softshrink" => {
+            let bound = number(0, "lambd", 0.5)?;
+            each(tensor, |x| if x.abs() > bound { x - bound.copysign(x) } else { 0.0 })
+        }
+        "threshold" => {
+            let (bound, other) =
+                (as_float(args.get(0, "threshold")?)?, as_float(args.get(1, "value")?)?);
+            each(tensor, |x| if x > bound { x } else { other })
+        }
+        "glu" => gated(tensor, args),
+        "dropout" => {
+            let keeps = args.get(1, "training").is_some_and(|flag| truth(flag) == Some(false));
+            (keeps || number(0, "p", 0.5)? == 0.0).then(|| of(tensor))?
+        }
         "gelu" => match args.get(0, "approximate") {
             None => each(tensor, gelu),
             Some(Value::Str(kind)) if &**kind == "none" => each(tensor, gelu),
@@ -122,6 +168,27 @@ pub(super) fn is_unbiased(args: &Args<'_>) -> Option<bool> {
         (None, Some(Value::Int(Some(correction @ 0..=1)))) => Some(*correction == 1),
         _ => None,
     }
+}
+
+/// `F.glu`: the first half along an axis, with the sigmoid of the other.
+fn gated(tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
+    let (data, axis) = (of(tensor)?, Axis(axis_of(tensor, args.get(0, "dim"), Some(-1))?));
+    let length = data.numbers.len_of(axis);
+    (length % 2 == 0).then_some(())?;
+    let (first, second) = data.numbers.view().split_at(axis, length / 2);
+    let gated = |a: f64, b: f64| Some(a / (1.0 + (-b).exp()));
+    Some(data.with(super::arithmetic::zipped(&first.to_owned(), &second.to_owned(), gated)?))
+}
+
+/// The Euclidean norm that a function of `torch.linalg` gives: of matrices, that of Frobenius.
+pub(super) fn length_of(tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
+    let order = args.get(0, "ord").filter(|order| **order != Value::None);
+    let is_vector = tensor.shape.as_ref()?.len() == 1
+        || args.get(1, "dim").is_some_and(|dim| dim.elements().is_none());
+    order.is_none_or(|order| is_vector && as_float(order) == Some(2.0)).then_some(())?;
+    let named = |at: usize, name: &str| Some((Some(Name::from(name)), args.get(at, name)?.clone()));
+    let rest: Vec<_> = [named(1, "dim"), named(2, "keepdim")].into_iter().flatten().collect();
+    reduced(tensor, &Args(&rest), length)
 }
 
 /// The Euclidean norm.

@@ -6,6 +6,7 @@ use super::arithmetic::zipped;
 use super::layers::log_sum;
 use super::{Data, known, of, of_value};
 use crate::host::code::arguments::Args;
+use crate::host::code::operators::{position, truth};
 use crate::host::value::dtype::is_integer;
 use crate::host::value::number::as_float;
 use crate::host::value::{Tensor, Value};
@@ -13,11 +14,41 @@ use crate::host::value::{Tensor, Value};
 /// What a function makes of `tensor` and its arguments; `None` for other functions.
 pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
     match name {
-        "cross_entropy" => cross_entropy(tensor, args),
+        "cross_entropy" => cross_entropy(tensor, args).or_else(|| of_probabilities(tensor, args)),
+        "nll_loss" => of_logarithms(tensor, args),
         "mse_loss" => of_each(tensor, args, |a, b| (a - b) * (a - b)),
         "l1_loss" => of_each(tensor, args, |a, b| (a - b).abs()),
         "binary_cross_entropy_with_logits" if args.keyword("weight").is_none() => {
             of_each(tensor, args, |x, y| x.max(0.0) - x * y + (-x.abs()).exp().ln_1p())
+        }
+        // Logarithms are no less than -100.
+        "binary_cross_entropy" if args.keyword("weight").is_none() => {
+            of_each(tensor, args, |x, y| {
+                -(y * x.ln().max(-100.0) + (1.0 - y) * (1.0 - x).ln().max(-100.0))
+            })
+        }
+        "smooth_l1_loss" => {
+            let beta = args.keyword("beta").map_or(Some(1.0), as_float)?;
+            of_each(tensor, args, |a, b| match (a - b).abs() {
+                error if error < beta => 0.5 * error * error / beta,
+                error => error - 0.5 * beta,
+            })
+        }
+        "huber_loss" => {
+            let delta = args.keyword("delta").map_or(Some(1.0), as_float)?;
+            of_each(tensor, args, |a, b| match (a - b).abs() {
+                error if error <= delta => 0.5 * error * error,
+                error => delta * (error - 0.5 * delta),
+            })
+        }
+        "kl_div" => divergence(tensor, args),
+        "cosine_similarity" => similarity(tensor, args),
+        "pairwise_distance" if args.get(1, "p").is_none() => {
+            let eps = args.get(2, "eps").map_or(Some(1e-6), as_float)?;
+            of_rows(tensor, args.get(0, "x2")?, -1, args.get(3, "keepdim"), |a, b| {
+                let squares = a.iter().zip(b).map(|(a, b)| (a - b + eps) * (a - b + eps));
+                squares.sum::<f64>().sqrt()
+            })
         }
         "cdist" if args.get(1, "p").is_none() => distances(tensor, args),
         _ => None,
@@ -26,7 +57,15 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Da
 
 /// Whether a loss is computed of each number by itself, before it is reduced.
 pub(super) fn is_of_each(name: &str) -> bool {
-    matches!(name, "binary_cross_entropy_with_logits" | "l1_loss" | "mse_loss")
+    matches!(
+        name,
+        "binary_cross_entropy"
+            | "binary_cross_entropy_with_logits"
+            | "huber_loss"
+            | "l1_loss"
+            | "mse_loss"
+            | "smooth_l1_loss"
+    )
 }
 
 /// The losses of single elements as `reduction` says.
@@ -122,6 +161,106 @@ fn cross_entropy(tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
         });
     }
     reduced(Data::row(&input.dtype, losses), counted, args)
+}
+
+/// `F.cross_entropy` of rows of classes, of which the target says how likely each is.
+fn of_probabilities(tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
+    let (input, target) = (of(tensor)?, of_value(args.get(0, "target")?)?);
+    let is_plain = args.keywords().iter().all(|(name, _)| {
+        matches!(name.as_deref(), Some("input" | "target" | "label_smoothing" | "reduction"))
+    });
+    let is_known = is_plain
+        && args.positional().len() <= 1
+        && input.numbers.ndim() == 2
+        && input.numbers.shape() == target.numbers.shape();
+    is_known.then_some(())?;
+    let smoothing = args.keyword("label_smoothing").map_or(Some(0.0), as_float)?;
+    let rows = input.numbers.rows().into_iter().zip(target.numbers.rows());
+    let losses: Vec<f64> = rows
+        .map(|(row, target)| {
+            let (log_sum, classes) = (log_sum(&row.to_vec()), row.len() as f64);
+            let share = |chance: f64| (1.0 - smoothing) * chance + smoothing / classes;
+            row.iter().zip(target).map(|(x, chance)| share(*chance) * (log_sum - x)).sum()
+        })
+        .collect();
+    let count = losses.len() as f64;
+    reduced(Data::row(&input.dtype, losses), count, args)
+}
+
+/// `F.nll_loss` of rows of logarithms of chances, of which numbers name the right ones.
+fn of_logarithms(tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
+    let (input, target) = (of(tensor)?, of_value(args.get(0, "target")?)?);
+    let is_weighted = args.get(1, "weight").is_some_and(|weight| *weight != Value::None);
+    let is_known = input.numbers.ndim() == 2
+        && target.numbers.ndim() == 1
+        && is_integer(&target.dtype)
+        && args.positional().len() <= 1;
+    (is_known && !is_weighted).then_some(())?;
+    let (ignored, _) = ignored_and_smoothing(args)?;
+    let rows = input.numbers.rows().into_iter().zip(&target.numbers);
+    let losses = rows.map(|(row, class)| match *class == ignored {
+        true => Some(0.0),
+        false => Some(-row.get(usize::try_from(*class as i64).ok()?)?),
+    });
+    let losses = losses.collect::<Option<Vec<f64>>>()?;
+    let counted = target.numbers.iter().filter(|class| **class != ignored).count() as f64;
+    reduced(Data::row(&input.dtype, losses), counted, args)
+}
+
+/// `F.kl_div` of logarithms of chances.
+fn divergence(tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
+    let is_log = args.keyword("log_target").map_or(Some(false), truth)?;
+    let (input, target) = (of(tensor)?, of_value(args.get(0, "target")?)?);
+    (args.positional().len() <= 1 && input.numbers.ndim() > 0).then_some(())?;
+    let losses = zipped(&input.numbers, &target.numbers, |x, y| {
+        Some(match is_log {
+            true => y.exp() * (y - x),
+            false if y > 0.0 => y * (y.ln() - x),
+            false => 0.0,
+        })
+    })?;
+    let losses = input.with(losses);
+    match args.keyword("reduction") {
+        Some(Value::Str(how)) if &**how == "batchmean" => {
+            let mean = losses.numbers.sum() / input.numbers.shape()[0] as f64;
+            Some(losses.with(ArrayD::from_elem(IxDyn(&[]), mean)))
+        }
+        _ => {
+            let count = losses.numbers.len() as f64;
+            reduced(losses, count, args)
+        }
+    }
+}
+
+/// `F.cosine_similarity`.
+fn similarity(tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
+    let eps = args.get(2, "eps").map_or(Some(1e-8), as_float)?;
+    let axis = args.get(1, "dim").map_or(Some(1), known)?;
+    of_rows(tensor, args.get(0, "x2")?, axis, None, |a, b| {
+        let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+        product(a, b) / (product(a, a).sqrt().max(eps) * product(b, b).sqrt().max(eps))
+    })
+}
+
+/// What is made of the numbers along an axis of two tensors of one shape.
+fn of_rows(
+    tensor: &Tensor,
+    other: &Value,
+    axis: i128,
+    keeps: Option<&Value>,
+    of_two: impl Fn(&[f64], &[f64]) -> f64,
+) -> Option<Data> {
+    let (a, b) = (of(tensor)?, of_value(other)?);
+    let axis = Axis(position(a.numbers.ndim(), axis)?);
+    (a.numbers.shape() == b.numbers.shape()).then_some(())?;
+    let lanes = a.numbers.lanes(axis).into_iter().zip(b.numbers.lanes(axis));
+    let numbers: Vec<f64> = lanes.map(|(a, b)| of_two(&a.to_vec(), &b.to_vec())).collect();
+    let mut shape = a.numbers.shape().to_vec();
+    match keeps.map_or(Some(false), truth)? {
+        true => shape[axis.index()] = 1,
+        false => drop(shape.remove(axis.index())),
+    }
+    Some(a.with(ArrayD::from_shape_vec(IxDyn(&shape), numbers).ok()?))
 }
 
 /// The distances of rows.

@@ -5,6 +5,7 @@ use ndarray::{Array2, ArrayD, Axis, Ix2, IxDyn};
 use super::arithmetic::broadcast;
 use super::{Data, of, of_value};
 use crate::host::code::arguments::Args;
+use crate::host::value::number::as_float;
 use crate::host::value::{Tensor, Value};
 
 /// Multiplications of one product; beyond, its numbers are not worked out.
@@ -19,7 +20,18 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Da
     match name {
         "matmul" | "__matmul__" => product(&of(tensor)?, &other(0, "other")?),
         "mm" | "bmm" => product(&of(tensor)?, &other(0, "mat2")?),
-        "mv" | "dot" | "inner" | "vdot" => {
+        "inner" => {
+            let other = other(0, "other")?;
+            match other.numbers.ndim() {
+                0 | 1 => product(&of(tensor)?, &other),
+                last => {
+                    let mut turned = other.numbers.clone();
+                    turned.swap_axes(last - 2, last - 1);
+                    (last == 2).then(|| product(&of(tensor)?, &other.with(turned)))?
+                }
+            }
+        }
+        "mv" | "dot" | "vdot" => {
             let (a, b) =
                 (of(tensor)?, args.positional().first().and_then(|other| of_value(other))?);
             (b.numbers.ndim() == 1).then(|| product(&a, &b))?
@@ -39,12 +51,46 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Da
                 Some(bias) => sum(&made, &of_value(bias)?),
             }
         }
-        "addmm" if args.keyword("beta").is_none() && args.keyword("alpha").is_none() => {
-            let made = product(&other(0, "mat1")?, &other(1, "mat2")?)?;
-            sum(&made, &of(tensor)?)
+        "addmm" => added(tensor, [other(0, "mat1")?, other(1, "mat2")?], args),
+        "addmv" => added(tensor, [other(0, "mat")?, other(1, "vec")?], args),
+        "baddbmm" => added(tensor, [other(0, "batch1")?, other(1, "batch2")?], args),
+        "addr" => {
+            let (a, b) = (other(0, "vec1")?, other(1, "vec2")?);
+            let column = a.with(a.numbers.clone().insert_axis(Axis(1)));
+            added(tensor, [column, b.with(b.numbers.clone().insert_axis(Axis(0)))], args)
+        }
+        "tensordot" => {
+            let (a, b) = (of(tensor)?, other(0, "other")?);
+            contracted(&a, &b, args.get(1, "dims").map_or(Some(2), super::known)?)
         }
         _ => None,
     }
+}
+
+/// `beta * tensor + alpha * (a @ b)`.
+fn added(tensor: &Tensor, [a, b]: [Data; 2], args: &Args<'_>) -> Option<Data> {
+    let factor = |name: &str| args.keyword(name).map_or(Some(1.0), as_float);
+    let (mut made, mut start) = (product(&a, &b)?, of(tensor)?);
+    for (data, by) in [(&mut made, factor("alpha")?), (&mut start, factor("beta")?)] {
+        data.numbers.mapv_inplace(|number| by * number);
+    }
+    sum(&made, &start)
+}
+
+/// `torch.tensordot` along the last axes of one and the first of the other.
+fn contracted(a: &Data, b: &Data, count: i128) -> Option<Data> {
+    let count = usize::try_from(count).ok()?;
+    let (rows, inner) = a.numbers.shape().split_at(a.numbers.ndim().checked_sub(count)?);
+    let (of_other, columns) = b.numbers.shape().split_at_checked(count)?;
+    (inner == of_other).then_some(())?;
+    let flat = |data: &Data, shape: [&[usize]; 2]| {
+        let shape = shape.map(|sizes| sizes.iter().product::<usize>());
+        let numbers: Vec<f64> = data.numbers.iter().copied().collect();
+        Some(data.with(ArrayD::from_shape_vec(IxDyn(&shape), numbers).ok()?))
+    };
+    let made = product(&flat(a, [rows, inner])?, &flat(b, [inner, columns])?)?;
+    let numbers = made.numbers.into_shape_with_order(IxDyn(&[rows, columns].concat())).ok()?;
+    Some(a.with(numbers))
 }
 
 fn sum(a: &Data, b: &Data) -> Option<Data> {
