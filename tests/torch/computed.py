@@ -88,7 +88,7 @@ torch.std_mean(x, dim=1)[0] | torch.var_mean(x, dim=1)[1] | torch.aminmax(x)[0] 
 torch.atan2(x, y) | torch.hypot(x, y) | torch.logaddexp(x, y) | torch.special.expit(x) | torch.lgamma(p) | torch.pow(2, x)
 F.elu(x) | F.selu(x) | F.celu(x) | F.hardtanh(x) | F.hardsigmoid(x) | F.softsign(x) | F.tanhshrink(x) | F.softshrink(x)
 F.threshold(x, 0.1, 2.0) | F.glu(x) | F.group_norm(g.reshape(2, 4, 30), 2) | F.instance_norm(g)
-F.batch_norm(x, r * 0, r * 0 + 1) | F.batch_norm(x, None, None, training=True) | F.avg_pool2d(g, 2) | F.max_pool2d(g, 2)
+F.batch_norm(x, (r * 0).detach(), (r * 0 + 1).detach()) | F.batch_norm(x, None, None, training=True) | F.avg_pool2d(g, 2) | F.max_pool2d(g, 2)
 F.avg_pool1d(b, 2) | F.max_pool1d(b, 2) | F.adaptive_avg_pool2d(g, 1) | F.adaptive_avg_pool2d(g, (2, 3))
 F.pad(b, (1, 1), mode="replicate") | F.pad(b, (1, 1), mode="reflect") | F.pixel_shuffle(g, 2) | F.cosine_similarity(x, y)
 F.cosine_similarity(x, y, dim=0) | F.pairwise_distance(x, y) | F.smooth_l1_loss(x, y) | F.huber_loss(x, y)

@@ -30,6 +30,7 @@ mod joined;
 mod layers;
 mod losses;
 mod norms;
+mod places;
 mod pools;
 mod products;
 
@@ -37,10 +38,11 @@ pub(crate) use arithmetic::{binary, compared, unary};
 pub(crate) use assigned::whole;
 pub(crate) use calls::{by_torch, of_method};
 pub(crate) use chosen::indexed;
-pub(crate) use derived::{handed_on, places};
+pub(crate) use derived::handed_on;
 pub use difference::Difference;
 pub(crate) use difference::{Tolerance, difference, written};
 pub(crate) use draws::{Draws, drawn, of_type};
+pub(crate) use places::places;
 
 /// Numbers of a tensor that are computed with, where they are not listed already.
 const MAX_NUMBERS: usize = 1 << 14;

@@ -3,6 +3,7 @@
 use ndarray::{Axis, IxDyn};
 
 use super::along::axis_of;
+use super::places::Places;
 use super::{Data, Ties, contents, converted, is_float, of, of_value};
 use crate::host::Host;
 use crate::host::code::arguments::Args;
@@ -110,36 +111,6 @@ impl Host<'_> {
             *numbers.get_mut(at)? = Some(number);
         }
         Some(contents(dtype, numbers.into_iter().collect::<Option<Vec<f64>>>()?))
-    }
-}
-
-/// Where in its memory the elements of a tensor are.
-struct Places {
-    before: usize,
-    /// The sizes and strides, the last axis first.
-    axes: Vec<(usize, usize)>,
-}
-
-impl Places {
-    fn of(tensor: &Tensor) -> Option<Places> {
-        let sizes = tensor.shape.as_ref()?.iter().map(super::known);
-        let strides = views::strides(tensor)?;
-        let axes = sizes.zip(strides.iter().map(super::known)).rev().map(|(size, stride)| {
-            Some((usize::try_from(size?).ok()?, usize::try_from(stride?).ok()?))
-        });
-        let before = usize::try_from(tensor.storage.as_ref()?.before).ok()?;
-        Some(Places { before, axes: axes.collect::<Option<_>>()? })
-    }
-
-    /// The place of the element at a position in the order of the elements.
-    fn of_element(&self, position: usize) -> usize {
-        let mut rest = position;
-        let steps = self.axes.iter().map(|(size, stride)| {
-            let at = rest % size;
-            rest /= size;
-            at * stride
-        });
-        self.before + steps.sum::<usize>()
     }
 }
 

@@ -1,8 +1,8 @@
 //! Gradients: what a function hands on to a tensor that it was given, of the gradients of what it made.
 //!
 //! A function that computes each number by itself is differentiated by central differences in double precision,
-//! one that only moves numbers by moving their positions; so neither needs a rule of its own. The others have one:
-//! sums, rows and products.
+//! one that only moves numbers by moving their positions; so neither needs a rule of its own. Sums, rows and products
+//! have one. What is left is differentiated by moving each number by itself, where there are few.
 
 use ndarray::{ArrayD, ArrayViewD, Axis, IxDyn, Zip};
 
@@ -58,6 +58,9 @@ const STEPWISE: &[&str] =
 /// Numbers are moved by this part of them, or of the least one.
 const STEP: f64 = 1e-5;
 const LEAST: f64 = 1e-3;
+
+/// Elements that are gone through where each number of an argument is moved by itself.
+const MAX_MOVED: usize = 1 << 22;
 
 /// A function bends where its slopes before and behind a number differ by so much, and by this part.
 const BEND: f64 = 1e-3;
@@ -155,7 +158,41 @@ impl Call<'_> {
         }
         // What it makes is what gradients are given of, or sizes are not known as they are.
         let made = self.made().filter(|made| made.shape() == given.shape())?;
-        products::handed_on(self, given).or_else(|| rows::handed_on(self, &made, given))
+        products::handed_on(self, given)
+            .or_else(|| rows::handed_on(self, &made, given))
+            .or_else(|| self.one_by_one(given))
+    }
+
+    /// The gradient of an argument of which each number is moved by itself.
+    fn one_by_one(&self, given: &ArrayD<f64>) -> Option<ArrayD<f64>> {
+        let numbers = of(self.asked)?.numbers;
+        let involved: usize = tensors_in(self.args)
+            .iter()
+            .map(|tensor| extents(tensor))
+            .map(|sizes| Some(sizes?.iter().product::<usize>()))
+            .sum::<Option<usize>>()?;
+        let steps = numbers.len().checked_mul(involved.checked_add(given.len())?)?;
+        (steps <= MAX_MOVED).then_some(())?;
+        let weighted = |numbers: &ArrayD<f64>| -> Option<f64> {
+            let made = one(self.maker.make(&self.with_numbers(numbers)?)?)?;
+            (made.shape() == given.shape()).then(|| (made * given).sum())
+        };
+        let here = weighted(&numbers)?;
+        let mut moved = numbers.clone();
+        let slope = |(index, number): (IxDyn, &f64)| {
+            let step = STEP * number.abs().max(LEAST);
+            let mut at = |number: f64| {
+                moved[&index] = number;
+                weighted(&moved)
+            };
+            let (ahead, behind) = (at(number + step)?, at(number - step)?);
+            moved[&index] = *number;
+            let (after, before) = ((ahead - here) / step, (here - behind) / step);
+            let bends = (after - before).abs() > BEND + BEND_PART * (after.abs() + before.abs());
+            (!bends).then_some((after + before) / 2.0)
+        };
+        let slopes = numbers.indexed_iter().map(slope).collect::<Option<Vec<f64>>>()?;
+        ArrayD::from_shape_vec(numbers.raw_dim(), slopes).ok()
     }
 
     /// The arguments in double precision, with `numbers` for the tensor that is asked for.
@@ -259,7 +296,7 @@ pub(super) fn tensor_of(numbers: ArrayD<f64>) -> Tensor {
 }
 
 /// The sizes of a tensor that has no more elements than are computed.
-fn extents(tensor: &Tensor) -> Option<Vec<usize>> {
+pub(super) fn extents(tensor: &Tensor) -> Option<Vec<usize>> {
     let sizes = tensor.shape.as_ref()?.iter();
     let sizes = sizes.map(|size| usize::try_from(super::known(size)?).ok());
     let sizes = sizes.collect::<Option<Vec<usize>>>()?;
@@ -324,23 +361,6 @@ fn several(made: Made) -> Vec<Data> {
         Made::Record(_, both) => both.into(),
         Made::Tuple(several) => several,
     }
-}
-
-/// Elements of memory that a tensor shows, in order; `None` where they are not known, or beyond its memory.
-pub(crate) fn places(tensor: &Tensor) -> Option<Vec<usize>> {
-    let storage = tensor.storage.as_deref()?;
-    let (sizes, strides) = (extents(tensor)?, crate::host::torch::views::strides(tensor)?);
-    let strides = strides.iter().map(super::known).collect::<Option<Vec<i128>>>()?;
-    if strides.len() != sizes.len() {
-        return None;
-    }
-    let end = storage.before.checked_add(storage.elements)?;
-    let place = |index: IxDyn| {
-        let steps = strides.iter().enumerate().map(|(axis, step)| index[axis] as i128 * step);
-        let at = storage.before + steps.sum::<i128>();
-        (0..end).contains(&at).then_some(at as usize)
-    };
-    ndarray::indices(IxDyn(&sizes)).into_iter().map(place).collect()
 }
 
 impl Data {
