@@ -125,8 +125,8 @@ impl Call<'_> {
         one(self.maker.make(self.args)?)
     }
 
-    fn by_name(self, given: &[Option<Data>]) -> Option<ArrayD<f64>> {
-        let name = self.name;
+    fn by_name(self, all: &[Option<Data>]) -> Option<ArrayD<f64>> {
+        let (name, given) = (self.name, all);
         if MOVING.contains(&name) {
             // A row that counts for none, and scales by how often rows are used.
             let is_plain = |(_, value): &(Option<Name>, Value)| {
@@ -138,7 +138,9 @@ impl Call<'_> {
         if let ("sort" | "topk" | "max" | "min", [values, _]) = (name, given) {
             return rows::chosen(self, &values.as_ref()?.numbers);
         }
-        let given = first(given)?;
+        let Some(given) = first(given).filter(|_| given.len() == 1) else {
+            return self.one_by_one(given);
+        };
         // Other tensors only tell to what type numbers are converted.
         let tells_type = arithmetic::keeps(name) && self.at > 0;
         if STEPWISE.contains(&name) || tells_type {
@@ -160,22 +162,27 @@ impl Call<'_> {
         let made = self.made().filter(|made| made.shape() == given.shape())?;
         products::handed_on(self, given)
             .or_else(|| rows::handed_on(self, &made, given))
-            .or_else(|| self.one_by_one(given))
+            .or_else(|| self.one_by_one(all))
     }
 
     /// The gradient of an argument of which each number is moved by itself.
-    fn one_by_one(&self, given: &ArrayD<f64>) -> Option<ArrayD<f64>> {
+    fn one_by_one(&self, given: &[Option<Data>]) -> Option<ArrayD<f64>> {
         let numbers = of(self.asked)?.numbers;
-        let involved: usize = tensors_in(self.args)
-            .iter()
-            .map(|tensor| extents(tensor))
-            .map(|sizes| Some(sizes?.iter().product::<usize>()))
-            .sum::<Option<usize>>()?;
-        let steps = numbers.len().checked_mul(involved.checked_add(given.len())?)?;
+        let given_of = |given: &Option<Data>| given.as_ref().map_or(0, |data| data.numbers.len());
+        let count = |tensor: &&Tensor| Some(extents(tensor)?.iter().product::<usize>());
+        let involved = tensors_in(self.args).iter().map(count).sum::<Option<usize>>()?
+            + given.iter().map(given_of).sum::<usize>();
+        let steps = numbers.len().checked_mul(involved)?;
         (steps <= MAX_MOVED).then_some(())?;
         let weighted = |numbers: &ArrayD<f64>| -> Option<f64> {
-            let made = one(self.maker.make(&self.with_numbers(numbers)?)?)?;
-            (made.shape() == given.shape()).then(|| (made * given).sum())
+            let made = several(self.maker.make(&self.with_numbers(numbers)?)?);
+            let both =
+                given.iter().enumerate().filter_map(|(at, given)| Some((at, given.as_ref()?)));
+            let parts = both.map(|(at, given)| {
+                let made = &made.get(at)?.numbers;
+                (made.shape() == given.numbers.shape()).then(|| (made * &given.numbers).sum())
+            });
+            parts.sum()
         };
         let here = weighted(&numbers)?;
         let mut moved = numbers.clone();
