@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::routes::{reached, registered_for};
 use super::ways::{Place, ways};
-use super::{Sources, callee, jit_functions, launching_item};
+use super::{ItemRef, Resolution, Sources, callee, jit_functions, launching_item, resolve_item};
 use crate::hir::{Body, Expr, ExprId, Function, Item, ItemKind, Module, Name, collections};
 use crate::source::FileId;
 
@@ -46,6 +46,9 @@ impl Mentions {
         let module = sources.module(file).unwrap_or_default();
         let jit = jit_functions(sources, file).into_iter();
         let jit: FxHashSet<u32> = jit.map(|at| at.index).collect();
+        let operations = imported_operations(sources, file, &module);
+        let stands_for =
+            |name: &Name| if operations.contains(name) { OPERATIONS.into() } else { name.clone() };
         let mut items: FxHashMap<Name, Vec<u32>> = FxHashMap::default();
         for (index, item) in (0..).zip(&module.items).filter(|(index, _)| !jit.contains(index)) {
             let body = match &item.kind {
@@ -55,12 +58,12 @@ impl Mentions {
                 ItemKind::Class(class) => &class.body,
                 _ => continue,
             };
-            for name in named_in(body) {
-                match items.get_mut(name) {
+            for name in named_in(body).map(stands_for) {
+                match items.get_mut(&name) {
                     Some(found) if found.last() == Some(&index) => {}
                     Some(found) => found.push(index),
                     None => {
-                        items.insert(name.clone(), vec![index]);
+                        items.insert(name, vec![index]);
                     }
                 }
             }
@@ -164,6 +167,19 @@ pub(crate) fn named_in(body: &Body) -> impl Iterator<Item = &Name> {
         }
         _ => None,
     })
+}
+
+/// The names that a module takes from other files for `torch.ops`, or a part of it.
+fn imported_operations(sources: &dyn Sources, file: FileId, module: &Module) -> FxHashSet<Name> {
+    let imports = (0..).zip(&module.items).filter(|(_, item)| item.is_import());
+    let are_operations =
+        |(index, item): (u32, &Item)| match resolve_item(sources, ItemRef { file, index }) {
+            Resolution::External(path) if path.get(1).is_some_and(|part| **part == *OPERATIONS) => {
+                Some(item.name.clone())
+            }
+            _ => None,
+        };
+    imports.filter_map(are_operations).collect()
 }
 
 /// The names by which a module reaches a function: that of the outermost class or function around

@@ -604,9 +604,11 @@ impl<'a> Resolver<'a> {
             return found;
         }
         match self.step(|resolver| resolver.member(&base, member)) {
-            Resolution::External(_) | Resolution::Undefined => {
+            Resolution::Undefined => {
                 submodule().unwrap_or_else(|| Resolution::External(whole.clone()))
             }
+            // It may be a file that the module imports from elsewhere.
+            found @ Resolution::External(_) => submodule().unwrap_or(found),
             found => found,
         }
     }
