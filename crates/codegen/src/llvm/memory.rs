@@ -583,6 +583,9 @@ impl Emitter<'_> {
                 [one] => *one,
                 several => {
                     let (part, parts) = self.in_pairs(memory, several);
+                    if let (Ty::Int(8), &[low, high]) = (part, &parts[..]) {
+                        return self.two_bytes(low, high);
+                    }
                     let vector = self.vector_of(part, &parts);
                     let count = parts.len();
                     let word = words.ty();
@@ -590,6 +593,14 @@ impl Emitter<'_> {
                 }
             })
             .collect()
+    }
+
+    /// Two bytes as one word: LLVM would make it of a vector in local memory.
+    fn two_bytes(&mut self, low: Val, high: Val) -> Val {
+        let (byte, word) = (Ty::Int(8), Ty::Int(16));
+        let [low, high] = [low, high].map(|part| self.text.cast("zext", byte, part, word));
+        let high = self.text.binary("shl", word, high, Val::Int(8));
+        self.text.binary("or", word, low, high)
     }
 
     /// Bytes of which each two were made together, two at a time; others as they are.

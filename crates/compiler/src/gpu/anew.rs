@@ -12,7 +12,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::ir::{Builder, Function, Inst, Opcode, Region, Type, Value, ValueDef};
+use crate::ir::{Builder, Function, Inst, InstData, Opcode, Region, Type, Value, ValueDef};
 
 /// Computes tiles that follow from ranges and scalars once more behind each loop of products.
 pub(crate) fn compute_anew(func: &mut Function) {
@@ -65,7 +65,7 @@ fn renew(func: &mut Function, region: Region, rest: &[Inst]) {
 enum Origin {
     /// Scalars alone: it takes no registers of its own.
     Scalar,
-    /// Ranges as well, by cheap instructions.
+    /// Ranges as well, by cheap instructions, or values of which each thread holds but a share.
     Range,
     /// Something else.
     Other,
@@ -98,6 +98,7 @@ impl Copies<'_> {
         match data.opcode {
             Opcode::Constant => Origin::Scalar,
             Opcode::Arange => Origin::Range,
+            Opcode::ConvertLayout if self.spreads(data) => Origin::Range,
             opcode if is_cheap(opcode) => {
                 let operands: Vec<Value> = data.uses().collect();
                 let origins = operands.into_iter().map(|value| self.origin(value));
@@ -105,6 +106,17 @@ impl Copies<'_> {
             }
             _ => Origin::Other,
         }
+    }
+
+    /// Whether a conversion gives each thread many times what it is made of, which may be kept instead.
+    fn spreads(&self, data: &InstData) -> bool {
+        /// Elements for each that is kept.
+        const MANY: usize = 8;
+        let share = |value| {
+            let layout = self.func.ty(value).layout();
+            layout.map_or(1, |layout| self.func.layouts[layout].elements_per_thread())
+        };
+        share(data.operand(0)) * MANY <= share(data.result())
     }
 
     /// A copy of a value that follows from ranges; another value is its own copy.
