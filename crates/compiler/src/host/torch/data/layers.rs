@@ -174,7 +174,7 @@ pub(super) fn is_unbiased(args: &Args<'_>) -> Option<bool> {
 fn gated(tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
     let (data, axis) = (of(tensor)?, Axis(axis_of(tensor, args.get(0, "dim"), Some(-1))?));
     let length = data.numbers.len_of(axis);
-    (length % 2 == 0).then_some(())?;
+    length.is_multiple_of(2).then_some(())?;
     let (first, second) = data.numbers.view().split_at(axis, length / 2);
     let gated = |a: f64, b: f64| Some(a / (1.0 + (-b).exp()));
     Some(data.with(super::arithmetic::zipped(&first.to_owned(), &second.to_owned(), gated)?))

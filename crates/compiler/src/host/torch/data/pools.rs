@@ -118,7 +118,7 @@ fn shuffled(data: Data, factor: usize) -> Option<Data> {
     let mut shape = data.numbers.shape().to_vec();
     let first = shape.len().checked_sub(3)?;
     let square = factor.checked_mul(factor).filter(|square| *square > 0)?;
-    (shape[first] % square == 0).then_some(())?;
+    shape[first].is_multiple_of(square).then_some(())?;
     shape[first] /= square;
     shape[first + 1] *= factor;
     shape[first + 2] *= factor;
