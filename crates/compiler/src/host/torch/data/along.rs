@@ -83,8 +83,14 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>, ties: Ties) 
             let counted = !is_float(&data.dtype);
             if counted { Data::new("i64", data.numbers) } else { data }.into()
         }
-        "diff" if args.get(0, "n").is_none() && args.get(2, "prepend").is_none() => {
-            let (data, axis) = (data()?, Axis(axis(1, Some(-1))?));
+        "diff"
+            if [(0, "n"), (2, "prepend"), (3, "append")]
+                .iter()
+                .all(|(at, name)| args.get(*at, name).is_none()) =>
+        {
+            // Of truth values it tells which differ.
+            let data = data().filter(|data| &*data.dtype != "i1")?;
+            let axis = Axis(axis(1, Some(-1))?);
             let length = data.numbers.len_of(axis).max(1);
             let (first, _) = data.numbers.view().split_at(axis, length - 1);
             let (_, last) = data.numbers.view().split_at(axis, 1.min(data.numbers.len_of(axis)));

@@ -96,10 +96,11 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Ma
 
 /// `torch.diag`: a matrix with these numbers on a diagonal, or those on the diagonal of a matrix.
 fn diagonal(data: &Data, diagonal: i128) -> Option<Data> {
-    let (down, right) = ((-diagonal).max(0) as usize, diagonal.max(0) as usize);
+    let steps = usize::try_from(diagonal.unsigned_abs()).ok()?;
+    let (down, right) = if diagonal < 0 { (steps, 0) } else { (0, steps) };
     match data.numbers.shape() {
         [length] => {
-            let size = length + down + right;
+            let size = length.checked_add(steps)?;
             (size.checked_mul(size)? <= super::MAX_COMPUTED).then_some(())?;
             let mut made = ArrayD::zeros(IxDyn(&[size, size]));
             data.numbers

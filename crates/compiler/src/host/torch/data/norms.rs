@@ -52,6 +52,8 @@ fn grouped(data: Data, groups: usize, eps: f64) -> Option<Data> {
     let rows = groups.checked_mul(*data.numbers.shape().first()?)?;
     let mut numbers: Vec<f64> = data.numbers.iter().copied().collect();
     let length = numbers.len().checked_div(rows).filter(|length| *length > 0)?;
+    let channels = *data.numbers.shape().get(1)?;
+    (channels.is_multiple_of(groups)).then_some(())?;
     numbers.chunks_exact_mut(length).for_each(|row| standardize(row, eps));
     Some(data.with(ArrayD::from_shape_vec(shape, numbers).ok()?))
 }

@@ -49,8 +49,10 @@ fn fixed(sizes: &[usize], args: &Args<'_>) -> Option<Vec<Windows>> {
         .map_or(Some(vec![0; sizes.len()]), |padding| each(Some(padding), sizes.len()))?;
     let along = |axis: usize| {
         let (kernel, stride, padding) = (kernel[axis], stride[axis], padding[axis]);
+        // PyTorch pads by half of a window at most.
+        let is_padded = (0..=kernel / 2).contains(&padding);
         let room = sizes[axis] as i128 + 2 * padding - kernel;
-        (kernel > 0 && stride > 0 && room >= 0).then(|| {
+        (kernel > 0 && stride > 0 && is_padded && room >= 0).then(|| {
             let start = |at: i128| at * stride - padding;
             (0..=room / stride).map(|at| (start(at), start(at) + kernel)).collect()
         })
@@ -62,6 +64,8 @@ fn fixed(sizes: &[usize], args: &Args<'_>) -> Option<Vec<Windows>> {
 fn adaptive(sizes: &[usize], args: &Args<'_>) -> Option<Vec<Windows>> {
     let counts = each(args.get(0, "output_size"), sizes.len())?;
     let flag = args.get(1, "return_indices").is_some();
+    let count = counts.iter().try_fold(1i128, |all, count| all.checked_mul(*count))?;
+    (count <= MAX_COMPUTED as i128).then_some(())?;
     let along = |(size, count): (&usize, i128)| {
         let size = *size as i128;
         (0..count).map(|at| (at * size / count, ((at + 1) * size + count - 1) / count)).collect()
