@@ -99,6 +99,16 @@ x.index_copy(0, i.argsort(), y) | x.index_fill(0, i[1:2], 3.0) | x.masked_scatte
 x.index_put((i.clamp(max=3), i), r[:4]) | torch.argwhere(x > 0).float() | torch.copysign(x, y) | x.sub(y, alpha=2)
 x.add(y, alpha=0.5) | torch.addr(x, r[:4], r) | torch.addmv(r[:4], x, r) | torch.inner(x, y) | x.cumsum(0).diff(dim=0) | x.sgn()
 x.positive() | x.deg2rad()
+torch.nn.GroupNorm(2, 4)(g) | torch.nn.AvgPool2d(2)(g) | torch.nn.AvgPool2d(2, 1, 1)(g) | torch.nn.AvgPool1d(3, stride=2)(b)
+torch.nn.AdaptiveAvgPool2d(2)(g) | torch.nn.AdaptiveAvgPool1d(3)(b) | torch.nn.CosineSimilarity()(x, y)
+torch.nn.CosineSimilarity(dim=0)(x, y) | torch.nn.ELU(0.5)(x) | torch.nn.GLU()(x) | torch.nn.Hardsigmoid()(x)
+torch.nn.Hardtanh(-0.3, 0.2)(x) | torch.nn.HuberLoss(delta=0.3)(x, y) | torch.nn.HuberLoss(reduction='sum')(x, y)
+torch.nn.KLDivLoss(reduction='batchmean')(x.log_softmax(1), y.softmax(1))
+torch.nn.KLDivLoss(reduction='sum', log_target=True)(x.log_softmax(1), y.log_softmax(1))
+torch.nn.NLLLoss()(x.log_softmax(1), i) | torch.nn.NLLLoss(ignore_index=3)(x.log_softmax(1), i)
+torch.nn.NLLLoss(reduction='none')(x.log_softmax(1), i) | torch.nn.SmoothL1Loss(beta=0.2)(x, y)
+torch.nn.SmoothL1Loss(reduction='none')(x, y) | torch.nn.SELU()(x) | torch.nn.Softsign()(x) | torch.nn.Tanhshrink()(x)
+torch.nn.PixelShuffle(2)(g) | torch.nn.modules.loss.L1Loss()(x, y) | torch.nn.modules.activation.ReLU()(x)
 """
 
 PROGRAM = '''import torch, triton

@@ -129,21 +129,35 @@ fn function_of(class: &str) -> Option<(&'static str, &'static [&'static str])> {
 /// The function of PyTorch that computes what a module of a known class gives, with all attributes that it takes.
 fn computed_by(class: &str) -> Option<(&'static str, &'static [&'static str])> {
     const CONVOLUTION: &[&str] = &["weight", "bias", "stride", "padding", "dilation", "groups"];
+    const POOLING: &[&str] =
+        &["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override"];
     const ROWS: &[&str] = &["normalized_shape", "weight", "bias", "eps"];
     Some(match class {
         "BCEWithLogitsLoss" => (
             "torch.nn.functional.binary_cross_entropy_with_logits",
             &["weight", "pos_weight", "reduction"],
         ),
+        "AdaptiveAvgPool1d" => ("torch.nn.functional.adaptive_avg_pool1d", &["output_size"]),
+        "AdaptiveAvgPool2d" => ("torch.nn.functional.adaptive_avg_pool2d", &["output_size"]),
+        "AvgPool1d" => ("torch.nn.functional.avg_pool1d", POOLING),
+        "AvgPool2d" => ("torch.nn.functional.avg_pool2d", POOLING),
         "Conv1d" => ("torch.nn.functional.conv1d", CONVOLUTION),
         "Conv2d" => ("torch.nn.functional.conv2d", CONVOLUTION),
+        "CosineSimilarity" => ("torch.nn.functional.cosine_similarity", &["dim", "eps"]),
         "CrossEntropyLoss" => (
             "torch.nn.functional.cross_entropy",
             &["weight", "ignore_index", "reduction", "label_smoothing"],
         ),
+        "ELU" => ("torch.nn.functional.elu", &["alpha"]),
         "Embedding" => ("torch.nn.functional.embedding", &["weight", "padding_idx"]),
         "GELU" => ("torch.nn.functional.gelu", &["approximate"]),
+        "GLU" => ("torch.nn.functional.glu", &["dim"]),
+        "GroupNorm" => ("torch.nn.functional.group_norm", &["num_groups", "weight", "bias", "eps"]),
+        "Hardsigmoid" => ("torch.nn.functional.hardsigmoid", &[]),
         "Hardswish" => ("torch.nn.functional.hardswish", &[]),
+        "Hardtanh" => ("torch.nn.functional.hardtanh", &["min_val", "max_val"]),
+        "HuberLoss" => ("torch.nn.functional.huber_loss", &["reduction", "delta"]),
+        "KLDivLoss" => ("torch.nn.functional.kl_div", &["reduction", "log_target"]),
         "L1Loss" => ("torch.nn.functional.l1_loss", &["reduction"]),
         "LayerNorm" => ("torch.nn.functional.layer_norm", ROWS),
         "LeakyReLU" => ("torch.nn.functional.leaky_relu", &["negative_slope"]),
@@ -152,12 +166,18 @@ fn computed_by(class: &str) -> Option<(&'static str, &'static [&'static str])> {
         "LogSoftmax" => ("torch.nn.functional.log_softmax", &["dim"]),
         "MSELoss" => ("torch.nn.functional.mse_loss", &["reduction"]),
         "Mish" => ("torch.nn.functional.mish", &[]),
+        "NLLLoss" => ("torch.nn.functional.nll_loss", &["weight", "ignore_index", "reduction"]),
+        "PixelShuffle" => ("torch.nn.functional.pixel_shuffle", &["upscale_factor"]),
         "RMSNorm" => ("torch.nn.functional.rms_norm", &["normalized_shape", "weight", "eps"]),
         "ReLU" => ("torch.nn.functional.relu", &[]),
         "ReLU6" => ("torch.nn.functional.relu6", &[]),
+        "SELU" => ("torch.nn.functional.selu", &[]),
         "SiLU" => ("torch.nn.functional.silu", &[]),
         "Sigmoid" => ("torch.sigmoid", &[]),
+        "SmoothL1Loss" => ("torch.nn.functional.smooth_l1_loss", &["reduction", "beta"]),
         "Softmax" => ("torch.nn.functional.softmax", &["dim"]),
+        "Softsign" => ("torch.nn.functional.softsign", &[]),
+        "Tanhshrink" => ("torch.nn.functional.tanhshrink", &[]),
         "Tanh" => ("torch.tanh", &[]),
         _ => return None,
     })
@@ -213,6 +233,8 @@ const AVERAGE: &[Kept] = &[
     ("stride", Default::None),
     ("padding", Default::Int(0)),
     ("ceil_mode", Default::Flag(false)),
+    ("count_include_pad", Default::Flag(true)),
+    ("divisor_override", Default::None),
 ];
 const MAXIMUM: &[Kept] = &[
     KERNEL_SIZE,
@@ -305,10 +327,11 @@ const TENSORS: &[&str] = &["Buffer", "Parameter", "UninitializedBuffer", "Uninit
 
 /// The name of a class of `torch.nn` at a dotted path, which is one of modules.
 pub(crate) fn torch_class(path: &[Name]) -> Option<&str> {
-    match path {
-        [torch, nn, class] if &**torch == TORCH && &**nn == "nn" => {
-            Some(&**class).filter(|class| !TENSORS.contains(class))
-        }
+    let within = path.strip_prefix(&[Name::from(TORCH), Name::from("nn")][..])?;
+    match within {
+        [class] => Some(&**class).filter(|class| !TENSORS.contains(class)),
+        // Where it is defined.
+        [modules, file, class] if &**modules == "modules" && &**file != "utils" => Some(class),
         _ => None,
     }
 }

@@ -34,10 +34,12 @@ type Windows = Vec<(i128, i128)>;
 
 /// Windows of one size.
 fn fixed(sizes: &[usize], args: &Args<'_>) -> Option<Vec<Windows>> {
-    const KNOWN: &[&str] = &["ceil_mode", "count_include_pad", "kernel_size", "padding", "stride"];
+    const KNOWN: &[&str] =
+        &["ceil_mode", "count_include_pad", "divisor_override", "kernel_size", "padding", "stride"];
     let is_known = |name: &str| KNOWN.contains(&name);
     let all_known = args.keywords().iter().all(|(name, _)| name.as_deref().is_none_or(is_known));
     let is_plain = args.positional().len() <= 3
+        && args.keyword("divisor_override").is_none_or(|divisor| *divisor == Value::None)
         && args.keyword("ceil_mode").is_none_or(|flag| truth(flag) == Some(false))
         && args.keyword("count_include_pad").is_none_or(|flag| truth(flag) == Some(true));
     (all_known && is_plain).then_some(())?;
