@@ -335,6 +335,8 @@ pub struct Class {
     pub decorators: Vec<ExprId>,
     /// Base classes.
     pub bases: Vec<ExprId>,
+    /// What is given as `metaclass=`.
+    pub metaclass: Option<ExprId>,
     /// `field: annotation = default`.
     pub fields: Vec<(Name, Option<ExprId>, Option<ExprId>)>,
     /// Methods.

@@ -63,6 +63,7 @@ fn same_head(old: &Item, new: &Item) -> bool {
                     && old.body == new.body
                     && old.decorators == new.decorators
                     && old.bases == new.bases
+                    && old.metaclass == new.metaclass
                     && old.fields == new.fields
                     && moved.map(&old.body, &old.map, &new.map)
                     && old.methods.len() == new.methods.len()

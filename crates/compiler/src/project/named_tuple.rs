@@ -26,6 +26,7 @@ pub(super) fn class(body: &Arc<Body>, map: &Arc<SourceMap>, value: ExprId) -> Op
         map: (**map).clone(),
         decorators: Vec::new(),
         bases: vec![*callee],
+        metaclass: None,
         fields: fields(body, args)?,
         methods: Vec::new(),
     })

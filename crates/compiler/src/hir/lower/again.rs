@@ -191,6 +191,7 @@ impl Shift {
             map: self.map(&class.map),
             decorators: class.decorators.clone(),
             bases: class.bases.clone(),
+            metaclass: class.metaclass,
             fields: class.fields.clone(),
             methods: class.methods.iter().map(|method| self.function(method)).collect(),
         })

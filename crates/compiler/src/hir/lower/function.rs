@@ -56,17 +56,22 @@ pub(super) fn class(
 ) -> Class {
     let mut lowering = Lowering::new(text);
     let decorators = lowering.decorators(decorators);
-    let mut bases = Vec::new();
+    let (mut bases, mut metaclass) = (Vec::new(), None);
     for base in definition.field(Field::Superclasses).map(parts).unwrap_or_default() {
         if base.kind() != Kind::KeywordArgument {
             bases.push(lowering.expr(base));
+            continue;
+        }
+        let is_metaclass = |keyword: Node<'_>| &*lowering.name(keyword) == "metaclass";
+        if base.field(Field::Name).is_some_and(is_metaclass) {
+            metaclass = Some(lowering.field_expr(base, Field::Value));
         }
     }
     let fields =
         definition.field(Field::Body).map(|body| lowering.fields(body)).unwrap_or_default();
     let name = definition.field(Field::Name).map_or_else(|| Name::from(""), |n| lowering.name(n));
     let (body, map) = lowering.finish();
-    Class { name, body, map, decorators, bases, fields, methods }
+    Class { name, body, map, decorators, bases, metaclass, fields, methods }
 }
 
 impl Lowering<'_> {

@@ -388,7 +388,18 @@ impl Host<'_> {
             Resolution::Class(_) | Resolution::Undefined => true,
             base => is_torch_module(base),
         };
-        lineage.iter().all(|at| self.bases(*at).iter().all(is_plain))
+        lineage.iter().all(|at| {
+            self.bases(*at).iter().all(is_plain)
+                && self.metaclass(*at).is_none_or(|found| is_external(&found, &["abc", "ABCMeta"]))
+        })
+    }
+
+    /// What decides how instances of a class are made and told from others, where one is given.
+    fn metaclass(&self, at: ItemRef) -> Option<Resolution> {
+        let class = class(self.sources, at)?;
+        let scope = project::item_scope(self.sources, at);
+        let scope = Scope { file: at.file, path: &scope };
+        Some(resolve_expr(self.sources, scope, &class.body, class.metaclass?))
     }
 
     pub(crate) fn bases(&self, at: ItemRef) -> Vec<Resolution> {

@@ -12,7 +12,7 @@ const STATE: &str = "state_dict";
 const LOAD: &str = "load_state_dict";
 
 /// Whether a method of a module writes nothing to what it holds.
-pub(crate) fn only_reads(method: &str) -> bool {
+fn only_reads(method: &str) -> bool {
     ["get_", "named_", "register_"].iter().any(|begin| method.starts_with(begin))
         || matches!(
             method,
