@@ -54,13 +54,13 @@ fn what_host_code_does_wrong_is_found_in_its_run() {
 
 #[test]
 fn nothing_is_checked_with_integers_that_were_made_up() {
-    let unknown = folder("torch.nonzero(x.lgamma())[:, 0]");
+    let unknown = folder("torch.nonzero(x.digamma())[:, 0]");
     unknown.run("run gather.py --device cpu").expect(expect![[r#"
         exit 2
         err: note: the launch of gather at gather.py:16 cannot be repeated: `at_ptr` is not known
         err: error: gather.py has no scenarios, nor a launch in host code that is known in full; give every argument with --arg NAME=EXPR and the grid with --grid EXPR, or write `# tile:` lines below the kernel
     "#]]);
-    let sorted = folder("(x.lgamma() * 3).to(torch.int64)");
+    let sorted = folder("(x.digamma() * 3).to(torch.int64)");
     sorted.run("run gather.py --device cpu --sanitize").expect(expect![[r#"
         exit 2
         err: note: the launch of gather at gather.py:16 cannot be repeated: what `at_ptr` holds is not known
@@ -163,7 +163,7 @@ fn strides_that_are_chosen_keep_elements_apart() {
 
 #[test]
 fn pointers_that_a_helper_makes_are_not_made_up() {
-    let text = HOST.replace("INDICES", "(x.lgamma() * 3).to(torch.int64)").replace(
+    let text = HOST.replace("INDICES", "(x.digamma() * 3).to(torch.int64)").replace(
         "@triton.jit\ndef gather",
         "@triton.jit\ndef at_address(at):\n    return tl.load(at.to(tl.pointer_type(tl.float32)))\n\n\
          @triton.jit\ndef gather",
