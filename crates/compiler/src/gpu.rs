@@ -27,8 +27,8 @@
 //! | [`barrier`] | makes threads wait where they meet in shared buffers |
 //!
 //! Beside them, [`beside`] lays out tiles that follow no anchor, [`shared`] plans where buffers and exchanges lie
-//! in shared memory, [`steps`] how far elements usually lie apart, [`exchange`] says what carries an axis in a layout, [`pressure`] how many registers tiles
-//! take, and [`limits`] what a multiprocessor of each architecture has.
+//! in shared memory, [`steps`] says how far elements usually lie apart, [`exchange`] what carries an axis in a
+//! layout, [`pressure`] how many registers tiles take, and [`limits`] what a multiprocessor of each architecture has.
 
 pub mod accumulate;
 pub mod anew;

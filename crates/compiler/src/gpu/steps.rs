@@ -48,8 +48,10 @@ impl Steps<'_> {
                 self.along(operand(0), axis - usize::from(added.axis as usize <= axis))
             }
             Broadcast | ExtS | ExtU | Trunc | AssertFacts => self.along(operand(0), axis),
-            Add | PtrAdd => Some(self.along(operand(0), axis)? + self.along(operand(1), axis)?),
-            Sub => Some(self.along(operand(0), axis)? - self.along(operand(1), axis)?),
+            Add | PtrAdd => {
+                self.along(operand(0), axis)?.checked_add(self.along(operand(1), axis)?)
+            }
+            Sub => self.along(operand(0), axis)?.checked_sub(self.along(operand(1), axis)?),
             Mul => self.of_product(operand(0), operand(1), axis),
             RemS | RemU => {
                 self.along(operand(0), axis).filter(|_| self.along(operand(1), axis) == Some(0))

@@ -235,89 +235,13 @@ impl Host<'_> {
                 value => value,
             },
             (Value::Named(Resolution::External(path)), ..)
-                if path.iter().map(|name| &**name).eq(["argparse", "ArgumentParser"]) =>
-            {
-                self.object()
-            }
-            (Value::Named(Resolution::External(path)), ..)
-                if complete && path.iter().map(|name| &**name).eq(["types", "SimpleNamespace"]) =>
-            {
-                self.namespace(&args)
-            }
-            (Value::Named(Resolution::External(path)), ..)
-                if path.iter().map(|name| &**name).eq([TORCH, "library", "Library"])
-                    && let Some(name) = args.get(0, "ns") =>
-            {
-                self.namespace(&Args(&[(Some(LIBRARY.into()), name.clone())]))
-            }
-            (Value::Named(Resolution::External(path)), ..)
-                if path.iter().map(|name| &**name).eq(["inspect", "signature"]) =>
-            {
-                self.signature(&args)
-            }
-            (Value::Named(Resolution::External(path)), ..)
-                if complete && let Some(value) = self.copied_by(&path, &args) =>
-            {
-                value
-            }
-            (Value::Named(Resolution::External(path)), ..)
-                if complete && let Some(value) = self.of_environment(&path, &args) =>
-            {
-                value
-            }
-            (Value::Named(Resolution::External(path)), ..)
-                if complete && let Some(value) = self.applied_by(&path, &args) =>
-            {
-                value
-            }
-            (Value::Named(Resolution::External(path)), ..)
-                if let Some(class) = known_class(&path) =>
-            {
-                self.torch_module(class, &args)
-            }
-            (Value::Named(Resolution::External(path)), ..)
-                if complete && let Some(class) = sequence_class(&path) =>
-            {
-                self.sequence(class, &args)
-            }
-            (Value::Named(Resolution::External(path)), ..)
-                if path.iter().map(|name| &**name).eq([TORCH, "autograd", "backward"]) =>
-            {
-                self.backward_from(&args)
-            }
-            (Value::Named(Resolution::External(path)), ..)
-                if path.iter().map(|name| &**name).eq([TORCH, "autograd", "grad"]) =>
-            {
-                self.gradients_of(&args)
-            }
-            (Value::Named(Resolution::External(path)), ..)
-                if path.iter().map(|name| &**name).eq([TORCH, "autograd", "gradcheck"]) =>
-            {
-                self.gradcheck(&args)
-            }
-            (Value::Named(Resolution::External(path)), ..)
                 if path.iter().map(|name| &**name).eq(["importlib", "import_module"]) =>
             {
                 self.imported_by_name(frame.file, &args)
             }
-            (Value::Named(Resolution::External(path)), ..)
-                if path.iter().map(|name| &**name).eq([TORCH, "cuda", "get_device_name"]) =>
-            {
-                devices::name(self.sources.capability())
+            (Value::Named(Resolution::External(path)), ..) => {
+                self.call_outside(path, &values, complete)
             }
-            (Value::Named(Resolution::External(path)), ..)
-                if path.iter().map(|name| &**name).eq([TORCH, "is_autocast_enabled"]) =>
-            {
-                Value::Bool(self.chooses_types())
-            }
-            (Value::Named(Resolution::External(path)), ..)
-                if let [torch, name] = &path[..]
-                    && **torch == *TORCH
-                    && let Some(made) = self.sparse_of(name, &args) =>
-            {
-                made
-            }
-            (Value::Named(Resolution::External(path)), ..) => self.call_external(path, &values),
             (Value::Named(Resolution::Class(at)), ..) if complete => self.made_by(at, &values),
             (Value::Object(object), ..) if complete => self.call_instance(object, &values),
             (Value::Global(name), ..) if &*name == "getattr" => self.getattr(frame.file, &args),
@@ -381,6 +305,45 @@ impl Host<'_> {
             }
             _ => Value::Unknown,
         }
+    }
+
+    /// Calls a function or class outside of the project, of which all arguments are known if they are `complete`.
+    pub(crate) fn call_outside(
+        &mut self,
+        path: Vec<Name>,
+        values: &[(Option<Name>, Value)],
+        complete: bool,
+    ) -> Value {
+        let args = Args(values);
+        let names: Vec<&str> = path.iter().map(|name| &**name).collect();
+        match names[..] {
+            ["argparse", "ArgumentParser"] => return self.object(),
+            ["types", "SimpleNamespace"] if complete => return self.namespace(&args),
+            [TORCH, "library", "Library"] if let Some(name) = args.get(0, "ns") => {
+                return self.namespace(&Args(&[(Some(LIBRARY.into()), name.clone())]));
+            }
+            ["inspect", "signature"] => return self.signature(&args),
+            [TORCH, "autograd", "backward"] => return self.backward_from(&args),
+            [TORCH, "autograd", "grad"] => return self.gradients_of(&args),
+            [TORCH, "autograd", "gradcheck"] => return self.gradcheck(&args),
+            [TORCH, "cuda", "get_device_name"] => return devices::name(self.sources.capability()),
+            [TORCH, "is_autocast_enabled"] => return Value::Bool(self.chooses_types()),
+            [TORCH, name] if let Some(made) = self.sparse_of(name, &args) => return made,
+            _ => {}
+        }
+        if let Some(class) = known_class(&path) {
+            return self.torch_module(class, &args);
+        }
+        if complete {
+            if let Some(class) = sequence_class(&path) {
+                return self.sequence(class, &args);
+            }
+            let made = self.copied_by(&path, &args).or_else(|| self.of_environment(&path, &args));
+            if let Some(made) = made.or_else(|| self.applied_by(&path, &args)) {
+                return made;
+            }
+        }
+        self.call_external(path, values)
     }
 
     /// Calls a function outside of the project, with what is known of what it makes and does.

@@ -6,6 +6,7 @@ use crate::hir::{Arg, ArgKind, Expr, Function, Name, Param, ParamKind};
 use crate::host::code::arguments::{Args, REST, bound};
 use crate::host::code::flow::{Flow, Yielded};
 use crate::host::code::frame::{Code, Frame, Variables};
+use crate::host::value::memory::may_write;
 use crate::host::value::{Callable, TunedKernel, Tuner, Value, changes};
 use crate::host::{Host, MAX_DEPTH, launch};
 use crate::project::{ItemRef, Resolution, function, item, item_scope};
@@ -56,8 +57,8 @@ impl Host<'_> {
             Value::Object(object) => self.call_instance(*object, args),
             Value::Named(Resolution::Class(at)) => self.made_by(*at, args),
             Value::Named(Resolution::External(path)) => {
-                let applied = self.applied_by(path, &Args(args));
-                applied.unwrap_or_else(|| self.call_external(path.clone(), args))
+                self.note_written(&self.reached(may_write(callee, None, &Args(args))));
+                self.call_outside(path.clone(), args, true)
             }
             _ => Value::Unknown,
         }

@@ -471,8 +471,7 @@ fn plain_base(class: &Class, base: ExprId) -> ExprId {
 }
 
 fn is_torch_module(base: &Resolution) -> bool {
-    is_external(base, &["torch", "nn", "modules", "Module"])
-        || matches!(base, Resolution::External(path) if torch_class(path).is_some())
+    matches!(base, Resolution::External(path) if torch_class(path).is_some())
 }
 
 fn is_torch_optimizer(base: &Resolution) -> bool {

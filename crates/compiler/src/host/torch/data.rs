@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use half::{bf16, f16};
-use ndarray::{ArrayD, ArrayViewD, Axis, IxDyn, ShapeBuilder};
+use ndarray::{ArrayD, ArrayViewD, Axis, IxDyn, ShapeBuilder, StrideShape};
 
 use crate::host::code::operators::position;
 use crate::host::torch::views;
@@ -195,16 +195,20 @@ fn laid_out(
     let strides = strides.collect::<Option<Vec<usize>>>()?;
     let layout = IxDyn(sizes).strides(IxDyn(&strides));
     match contents {
-        Contents::Listed(numbers) => {
-            let view = ArrayViewD::from_shape(layout, numbers.get(..span)?).ok()?;
-            Some(view.as_standard_layout().mapv(|number| number as f64))
-        }
-        Contents::Floats(numbers) => {
-            let view = ArrayViewD::from_shape(layout, numbers.get(..span)?).ok()?;
-            Some(view.as_standard_layout().mapv(f64::from_bits))
-        }
+        Contents::Listed(numbers) => in_order(numbers.get(..span)?, layout, |number| number as f64),
+        Contents::Floats(numbers) => in_order(numbers.get(..span)?, layout, f64::from_bits),
         _ => None,
     }
+}
+
+/// The numbers of a layout in order.
+fn in_order<T: Copy>(
+    numbers: &[T],
+    layout: StrideShape<IxDyn>,
+    as_float: impl Fn(T) -> f64,
+) -> Option<ArrayD<f64>> {
+    let view = ArrayViewD::from_shape(layout, numbers).ok()?;
+    Some(view.as_standard_layout().mapv(as_float))
 }
 
 /// The numbers of a tensor, or a number as a tensor without dimensions.

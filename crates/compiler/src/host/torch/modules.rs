@@ -130,6 +130,8 @@ fn function_of(class: &str) -> Option<(&'static str, &'static [&'static str])> {
 fn computed_by(class: &str) -> Option<(&'static str, &'static [&'static str])> {
     const CONVOLUTION: &[&str] = &["weight", "bias", "stride", "padding", "dilation", "groups"];
     const POOLING: &[&str] =
+        &["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad"];
+    const POOLING_OF_PLANES: &[&str] =
         &["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override"];
     const ROWS: &[&str] = &["normalized_shape", "weight", "bias", "eps"];
     Some(match class {
@@ -140,7 +142,7 @@ fn computed_by(class: &str) -> Option<(&'static str, &'static [&'static str])> {
         "AdaptiveAvgPool1d" => ("torch.nn.functional.adaptive_avg_pool1d", &["output_size"]),
         "AdaptiveAvgPool2d" => ("torch.nn.functional.adaptive_avg_pool2d", &["output_size"]),
         "AvgPool1d" => ("torch.nn.functional.avg_pool1d", POOLING),
-        "AvgPool2d" => ("torch.nn.functional.avg_pool2d", POOLING),
+        "AvgPool2d" => ("torch.nn.functional.avg_pool2d", POOLING_OF_PLANES),
         "Conv1d" => ("torch.nn.functional.conv1d", CONVOLUTION),
         "Conv2d" => ("torch.nn.functional.conv2d", CONVOLUTION),
         "CosineSimilarity" => ("torch.nn.functional.cosine_similarity", &["dim", "eps"]),
@@ -234,6 +236,13 @@ const AVERAGE: &[Kept] = &[
     ("padding", Default::Int(0)),
     ("ceil_mode", Default::Flag(false)),
     ("count_include_pad", Default::Flag(true)),
+];
+const AVERAGE_OF_PLANES: &[Kept] = &[
+    KERNEL_SIZE,
+    ("stride", Default::None),
+    ("padding", Default::Int(0)),
+    ("ceil_mode", Default::Flag(false)),
+    ("count_include_pad", Default::Flag(true)),
     ("divisor_override", Default::None),
 ];
 const MAXIMUM: &[Kept] = &[
@@ -251,8 +260,8 @@ const KEEPERS: &[(&str, &[Kept])] = &[
     ("AdaptiveAvgPool1d", &[OUTPUT_SIZE]),
     ("AdaptiveAvgPool2d", &[OUTPUT_SIZE]),
     ("AvgPool1d", AVERAGE),
-    ("AvgPool2d", AVERAGE),
-    ("AvgPool3d", AVERAGE),
+    ("AvgPool2d", AVERAGE_OF_PLANES),
+    ("AvgPool3d", AVERAGE_OF_PLANES),
     ("MaxPool1d", MAXIMUM),
     ("MaxPool2d", MAXIMUM),
     ("MaxPool3d", MAXIMUM),
@@ -327,9 +336,12 @@ const TENSORS: &[&str] = &["Buffer", "Parameter", "UninitializedBuffer", "Uninit
 
 /// The name of a class of `torch.nn` at a dotted path, which is one of modules.
 pub(crate) fn torch_class(path: &[Name]) -> Option<&str> {
-    let within = path.strip_prefix(&[Name::from(TORCH), Name::from("nn")][..])?;
+    let [torch, nn, within @ ..] = path else { return None };
+    let is_there = [&**torch, &**nn] == [TORCH, "nn"];
     match within {
+        _ if !is_there => None,
         [class] => Some(&**class).filter(|class| !TENSORS.contains(class)),
+        [modules, class] if &**modules == "modules" => Some(class),
         // Where it is defined.
         [modules, file, class] if &**modules == "modules" && &**file != "utils" => Some(class),
         _ => None,

@@ -1,11 +1,9 @@
 //! What is known of numbers that are put in order, and of the positions that they had.
 
-use std::sync::Arc;
-
 use crate::host::code::arguments::Args;
 use crate::host::torch::numbers;
 use crate::host::torch::views::elements;
-use crate::host::value::contents::Contents;
+use crate::host::value::contents::{Contents, Listing};
 use crate::host::value::dtype::is_integer;
 use crate::host::value::{Tensor, Value};
 
@@ -58,8 +56,7 @@ fn sorted(tensor: &Tensor, args: &Args<'_>) -> Option<Contents> {
 fn positions_of(tensor: &Tensor, args: &Args<'_>) -> Option<Contents> {
     let count = row(tensor).filter(|count| *count > 0)?;
     if let Some(numbers) = numbers::of(tensor) {
-        return order_of(&numbers, falls(args)?, is_stable(args))
-            .map(|order| Contents::listed(order.to_vec().into()));
+        return order_of(&numbers, falls(args)?, is_stable(args)).map(Contents::listed);
     }
     let storage = tensor.storage.as_ref()?;
     let is_drawn = storage.drawn.is_some()
@@ -71,7 +68,7 @@ fn positions_of(tensor: &Tensor, args: &Args<'_>) -> Option<Contents> {
 }
 
 /// The positions of numbers in their order; `None` where equal ones may change places.
-fn order_of(numbers: &[i128], falls: bool, stable: bool) -> Option<Arc<[i128]>> {
+fn order_of(numbers: &[i128], falls: bool, stable: bool) -> Option<Listing<i128>> {
     let mut order: Vec<usize> = (0..numbers.len()).collect();
     order.sort_by(|a, b| match falls {
         true => numbers[*b].cmp(&numbers[*a]),
@@ -121,7 +118,7 @@ pub(crate) fn scattered(owner: &Value, positions: &Value, values: &Value) -> Opt
         for (at, value) in positions.iter().zip(values) {
             *written.get_mut(usize::try_from(*at).ok()?)? = Some(value);
         }
-        return Some(Contents::listed(written.into_iter().collect::<Option<Vec<i128>>>()?.into()));
+        return Some(Contents::listed(written.into_iter().collect::<Option<_>>()?));
     }
     let all = Contents::Distinct { lo: 0, hi: count - 1 };
     let is_order = positions.storage.as_ref()?.contents == all;

@@ -83,19 +83,7 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>, ties: Ties) 
             let counted = !is_float(&data.dtype);
             if counted { Data::new("i64", data.numbers) } else { data }.into()
         }
-        "diff"
-            if [(0, "n"), (2, "prepend"), (3, "append")]
-                .iter()
-                .all(|(at, name)| args.get(*at, name).is_none()) =>
-        {
-            // Of truth values it tells which differ.
-            let data = data().filter(|data| &*data.dtype != "i1")?;
-            let axis = Axis(axis(1, Some(-1))?);
-            let length = data.numbers.len_of(axis).max(1);
-            let (first, _) = data.numbers.view().split_at(axis, length - 1);
-            let (_, last) = data.numbers.view().split_at(axis, 1.min(data.numbers.len_of(axis)));
-            data.with(&last - &first).into()
-        }
+        "diff" => differences(&data()?, Axis(axis(1, Some(-1))?), args)?.into(),
         "cummax" | "cummin" => {
             let (mut data, axis) = (data()?, axis(0, None)?);
             let mut positions = data.numbers.clone();
@@ -291,6 +279,18 @@ fn reduced(name: &str, tensor: &Tensor, args: &Args<'_>, of: OfRow, gives: Gives
         }
         None => made.into(),
     })
+}
+
+/// What each number of an axis is more than the one before.
+fn differences(data: &Data, axis: Axis, args: &Args<'_>) -> Option<Data> {
+    let more = [(0, "n"), (2, "prepend"), (3, "append")];
+    let is_plain = more.iter().all(|(at, name)| args.get(*at, name).is_none());
+    // Of truth values it tells which differ.
+    let length = data.numbers.len_of(axis);
+    (is_plain && &*data.dtype != "i1" && length > 0).then_some(())?;
+    let (first, _) = data.numbers.view().split_at(axis, length - 1);
+    let (_, last) = data.numbers.view().split_at(axis, 1);
+    Some(data.with(&last - &first))
 }
 
 /// Numbers along an axis in order, and the positions that they had; `None` where equal ones may come in

@@ -29,7 +29,7 @@ const OF_ONE: &[OfOne] = &[
     ("erfc", libm::erfc),
     ("exp", f64::exp),
     ("exp2", f64::exp2),
-    ("expit", |number| (1.0 + (-number).exp()).recip()),
+    ("expit", sigmoid),
     ("expm1", f64::exp_m1),
     ("floor", f64::floor),
     ("frac", f64::fract),
@@ -48,7 +48,7 @@ const OF_ONE: &[OfOne] = &[
     ("relu6", |number| number.clamp(0.0, 6.0)),
     ("round", f64::round_ties_even),
     ("rsqrt", |number| number.sqrt().recip()),
-    ("sigmoid", |number| (1.0 + (-number).exp()).recip()),
+    ("sigmoid", sigmoid),
     ("sgn", sign),
     ("sign", sign),
     ("sin", f64::sin),
@@ -59,6 +59,10 @@ const OF_ONE: &[OfOne] = &[
     ("tanh", f64::tanh),
     ("trunc", f64::trunc),
 ];
+
+pub(super) fn sigmoid(number: f64) -> f64 {
+    (1.0 + (-number).exp()).recip()
+}
 
 fn sign(number: f64) -> f64 {
     if number == 0.0 { 0.0 } else { number.signum() }

@@ -195,8 +195,7 @@ impl Call<'_> {
             let (ahead, behind) = (at(number + step)?, at(number - step)?);
             moved[&index] = *number;
             let (after, before) = ((ahead - here) / step, (here - behind) / step);
-            let bends = (after - before).abs() > BEND + BEND_PART * (after.abs() + before.abs());
-            (!bends).then_some((after + before) / 2.0)
+            (!bends(after, before)).then_some((after + before) / 2.0)
         };
         let slopes = numbers.indexed_iter().map(slope).collect::<Option<Vec<f64>>>()?;
         ArrayD::from_shape_vec(numbers.raw_dim(), slopes).ok()
@@ -331,6 +330,11 @@ fn reduced_to(shape: &[usize], mut numbers: ArrayD<f64>) -> Option<ArrayD<f64>> 
     (numbers.shape() == shape).then_some(numbers)
 }
 
+/// Whether a function bends between these slopes.
+fn bends(after: f64, before: f64) -> bool {
+    (after - before).abs() > BEND + BEND_PART * (after.abs() + before.abs())
+}
+
 /// The slope at each number: not a number where it is not known.
 fn slopes(
     name: &str,
@@ -342,9 +346,8 @@ fn slopes(
             return if here.is_finite() { 0.0 } else { f64::NAN };
         }
         let (after, before) = ((ahead - here) / step, (here - behind) / step);
-        let bends = (after - before).abs() > BEND + BEND_PART * (after.abs() + before.abs());
         match name {
-            _ if !bends => (ahead - behind) / (2.0 * step),
+            _ if !bends(after, before) => (ahead - behind) / (2.0 * step),
             "abs" | "absolute" | "l1_loss" | "maximum" | "minimum" | "max" | "min" => {
                 (after + before) / 2.0
             }

@@ -3,6 +3,7 @@
 use ndarray::{ArrayD, ArrayViewMut1, Axis};
 
 use super::along::{axes_of, axis_of};
+use super::arithmetic::{sigmoid, zipped};
 use super::products::product;
 use super::{Data, of, of_value};
 use crate::hir::Name;
@@ -21,7 +22,7 @@ const ACTIVATIONS: &[OfOne] = &[
     ("hardswish", |x| x * (x + 3.0).clamp(0.0, 6.0) / 6.0),
     ("mish", |x| x * softplus(x).tanh()),
     ("selu", |x| SELU_SCALE * if x > 0.0 { x } else { SELU_ALPHA * x.exp_m1() }),
-    ("silu", |x| x / (1.0 + (-x).exp())),
+    ("silu", |x| x * sigmoid(x)),
     ("softsign", |x| x / (1.0 + x.abs())),
     ("tanhshrink", |x| x - x.tanh()),
 ];
@@ -176,8 +177,8 @@ fn gated(tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
     let length = data.numbers.len_of(axis);
     length.is_multiple_of(2).then_some(())?;
     let (first, second) = data.numbers.view().split_at(axis, length / 2);
-    let gated = |a: f64, b: f64| Some(a / (1.0 + (-b).exp()));
-    Some(data.with(super::arithmetic::zipped(&first.to_owned(), &second.to_owned(), gated)?))
+    let gated = |a: f64, b: f64| Some(a * sigmoid(b));
+    Some(data.with(zipped(&first.to_owned(), &second.to_owned(), gated)?))
 }
 
 /// The Euclidean norm that a function of `torch.linalg` gives: of matrices, that of Frobenius.
@@ -307,14 +308,10 @@ fn normalized(centers: bool, tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
     let mut made = of(tensor)?.with(normalized_rows(centers, tensor, args)?.made);
     let given = |at: usize, name: &str| args.get(at, name).filter(|given| **given != Value::None);
     if let Some(weight) = given(1, "weight") {
-        made.numbers =
-            super::arithmetic::zipped(&made.numbers, &of_value(weight)?.numbers, |a, b| {
-                Some(a * b)
-            })?;
+        made.numbers = zipped(&made.numbers, &of_value(weight)?.numbers, |a, b| Some(a * b))?;
     }
     if let Some(bias) = given(2, "bias").filter(|_| centers) {
-        made.numbers =
-            super::arithmetic::zipped(&made.numbers, &of_value(bias)?.numbers, |a, b| Some(a + b))?;
+        made.numbers = zipped(&made.numbers, &of_value(bias)?.numbers, |a, b| Some(a + b))?;
     }
     Some(made)
 }
@@ -361,8 +358,8 @@ pub(super) fn attention_chances(query: &Tensor, args: &Args<'_>) -> Option<(f64,
             |score: f64, mask: f64| Some(if mask != 0.0 { score } else { f64::NEG_INFINITY });
         let added = |score: f64, mask: f64| Some(score + mask);
         scores.numbers = match &*mask.dtype {
-            "i1" => super::arithmetic::zipped(&scores.numbers, &mask.numbers, masked)?,
-            _ => super::arithmetic::zipped(&scores.numbers, &mask.numbers, added)?,
+            "i1" => zipped(&scores.numbers, &mask.numbers, masked)?,
+            _ => zipped(&scores.numbers, &mask.numbers, added)?,
         };
     }
     Some((scale, along(scores, last, |row| softmax(row, false))?))

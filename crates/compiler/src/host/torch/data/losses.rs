@@ -130,18 +130,20 @@ pub(super) fn of_classes(
     Some(numbers)
 }
 
-/// `F.cross_entropy` of rows of classes, of which numbers name the right ones.
-fn cross_entropy(tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
+/// Rows of classes, and the numbers of the right ones; `None` where classes have weights.
+fn rows_and_classes(tensor: &Tensor, args: &Args<'_>) -> Option<(Data, Data)> {
     let (input, target) = (of(tensor)?, of_value(args.get(0, "target")?)?);
     let is_weighted = args.get(1, "weight").is_some_and(|weight| *weight != Value::None);
-    if input.numbers.ndim() != 2
-        || target.numbers.ndim() != 1
-        || !is_integer(&target.dtype)
-        || is_weighted
-        || args.positional().len() > 1
-    {
-        return None;
-    }
+    let is_known = input.numbers.ndim() == 2
+        && target.numbers.ndim() == 1
+        && is_integer(&target.dtype)
+        && args.positional().len() <= 1;
+    (is_known && !is_weighted).then_some((input, target))
+}
+
+/// `F.cross_entropy` of rows of classes, of which numbers name the right ones.
+fn cross_entropy(tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
+    let (input, target) = rows_and_classes(tensor, args)?;
     let (ignored, smoothing) = ignored_and_smoothing(args)?;
     let mut losses = Vec::new();
     let mut counted = 0.0;
@@ -189,13 +191,7 @@ fn of_probabilities(tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
 
 /// `F.nll_loss` of rows of logarithms of chances, of which numbers name the right ones.
 fn of_logarithms(tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
-    let (input, target) = (of(tensor)?, of_value(args.get(0, "target")?)?);
-    let is_weighted = args.get(1, "weight").is_some_and(|weight| *weight != Value::None);
-    let is_known = input.numbers.ndim() == 2
-        && target.numbers.ndim() == 1
-        && is_integer(&target.dtype)
-        && args.positional().len() <= 1;
-    (is_known && !is_weighted).then_some(())?;
+    let (input, target) = rows_and_classes(tensor, args)?;
     let (ignored, _) = ignored_and_smoothing(args)?;
     let rows = input.numbers.rows().into_iter().zip(&target.numbers);
     let losses = rows.map(|(row, class)| match *class == ignored {

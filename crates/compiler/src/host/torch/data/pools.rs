@@ -52,9 +52,11 @@ fn fixed(sizes: &[usize], args: &Args<'_>) -> Option<Vec<Windows>> {
     let along = |axis: usize| {
         let (kernel, stride, padding) = (kernel[axis], stride[axis], padding[axis]);
         // PyTorch pads by half of a window at most.
-        let is_padded = (0..=kernel / 2).contains(&padding);
-        let room = sizes[axis] as i128 + 2 * padding - kernel;
-        (kernel > 0 && stride > 0 && is_padded && room >= 0).then(|| {
+        let is_plain = (1..=MAX_COMPUTED as i128).contains(&kernel)
+            && (0..=kernel / 2).contains(&padding)
+            && stride > 0;
+        let room = is_plain.then(|| sizes[axis] as i128 + 2 * padding - kernel)?;
+        (room >= 0).then(|| {
             let start = |at: i128| at * stride - padding;
             (0..=room / stride).map(|at| (start(at), start(at) + kernel)).collect()
         })

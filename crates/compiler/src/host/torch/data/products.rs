@@ -22,14 +22,8 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Da
         "mm" | "bmm" => product(&of(tensor)?, &other(0, "mat2")?),
         "inner" => {
             let other = other(0, "other")?;
-            match other.numbers.ndim() {
-                0 | 1 => product(&of(tensor)?, &other),
-                last => {
-                    let mut turned = other.numbers.clone();
-                    turned.swap_axes(last - 2, last - 1);
-                    (last == 2).then(|| product(&of(tensor)?, &other.with(turned)))?
-                }
-            }
+            let is_flat = other.numbers.ndim() <= 2;
+            is_flat.then(|| product(&of(tensor)?, &other.with(other.numbers.t().to_owned())))?
         }
         "mv" | "dot" | "vdot" => {
             let (a, b) =
@@ -39,9 +33,8 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Da
         "outer" | "ger" => {
             let (a, b) =
                 (of(tensor)?, args.positional().first().and_then(|other| of_value(other))?);
-            let column = a.with(a.numbers.clone().insert_axis(Axis(1)));
-            let row = b.with(b.numbers.clone().insert_axis(Axis(0)));
-            (a.numbers.ndim() == 1 && b.numbers.ndim() == 1).then(|| product(&column, &row))?
+            let [column, row] = crossed(&a, &b)?;
+            product(&column, &row)
         }
         "linear" => {
             let weight = other(0, "weight")?;
@@ -54,17 +47,20 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Da
         "addmm" => added(tensor, [other(0, "mat1")?, other(1, "mat2")?], args),
         "addmv" => added(tensor, [other(0, "mat")?, other(1, "vec")?], args),
         "baddbmm" => added(tensor, [other(0, "batch1")?, other(1, "batch2")?], args),
-        "addr" => {
-            let (a, b) = (other(0, "vec1")?, other(1, "vec2")?);
-            let column = a.with(a.numbers.clone().insert_axis(Axis(1)));
-            added(tensor, [column, b.with(b.numbers.clone().insert_axis(Axis(0)))], args)
-        }
+        "addr" => added(tensor, crossed(&other(0, "vec1")?, &other(1, "vec2")?)?, args),
         "tensordot" => {
             let (a, b) = (of(tensor)?, other(0, "other")?);
             contracted(&a, &b, args.get(1, "dims").map_or(Some(2), super::known)?)
         }
         _ => None,
     }
+}
+
+/// Two rows as a column and a row, of which the product has each number of one with each of the other.
+fn crossed(a: &Data, b: &Data) -> Option<[Data; 2]> {
+    let column = a.with(a.numbers.clone().insert_axis(Axis(1)));
+    let row = b.with(b.numbers.clone().insert_axis(Axis(0)));
+    (a.numbers.ndim() == 1 && b.numbers.ndim() == 1).then_some([column, row])
 }
 
 /// `beta * tensor + alpha * (a @ b)`.
