@@ -121,6 +121,8 @@ pub(crate) struct Host<'a> {
     only_read: Option<ExprId>,
     /// Whether decorators of classes give these as they are.
     kept_classes: FxHashMap<(ItemRef, ExprId), bool>,
+    /// Whether decorators of functions give these as they are.
+    kept_functions: FxHashMap<ItemRef, bool>,
     /// Objects that may have attributes of any name.
     open_objects: FxHashSet<usize>,
     /// Whether a call was not followed for being too deep.
@@ -254,6 +256,7 @@ impl<'a> Host<'a> {
             classes: FxHashMap::default(),
             only_read: None,
             kept_classes: FxHashMap::default(),
+            kept_functions: FxHashMap::default(),
             open_objects: FxHashSet::default(),
             cut_short: false,
             modules: FxHashMap::default(),

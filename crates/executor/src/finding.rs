@@ -64,7 +64,7 @@ pub struct Finding {
     pub kind: FindingKind,
     /// One line that stands alone.
     pub message: String,
-    /// Whether two programs store, where it is a race: they may do it in any order.
+    /// Whether two programs or two lanes store, where it is a race: they may do it in any order.
     #[serde(skip)]
     pub both_store: bool,
     /// Where the IR says that it is.

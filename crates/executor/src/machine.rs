@@ -220,17 +220,20 @@ impl<'b> Machine<'b> {
         access: Option<Access>,
         message: String,
     ) {
-        self.log.report(Event {
-            kind,
-            both_store: false,
-            loc: site.loc,
-            linear: frame.linear,
-            program: frame.program,
-            lane,
-            shape: site.shape.clone(),
-            access,
-            message,
-        });
+        self.log.report(event(frame, site, kind, lane, access, message));
+    }
+
+    /// Reports that two programs, or two lanes, store to one element.
+    fn report_stores(
+        &self,
+        frame: &Frame,
+        site: &Site,
+        lane: usize,
+        access: Access,
+        message: String,
+    ) {
+        let event = event(frame, site, FindingKind::Race, lane, Some(access), message);
+        self.log.report(Event { both_store: true, ..event });
     }
 
     /// Reports that two programs store to one element.
@@ -242,17 +245,7 @@ impl<'b> Machine<'b> {
             access.element,
             access.buffer.as_deref().unwrap_or_default(),
         );
-        self.log.report(Event {
-            kind: FindingKind::Race,
-            both_store: true,
-            loc: site.loc,
-            linear: frame.linear,
-            program: frame.program,
-            lane,
-            shape: site.shape.clone(),
-            access: Some(access),
-            message,
-        });
+        self.report_stores(frame, site, lane, access, message);
     }
 
     fn extend(&self, id: BufferId, offset: i64, size: usize) {
@@ -338,7 +331,7 @@ impl<'b> Machine<'b> {
             access.element,
             self.buffers.get(id).name,
         );
-        self.report(frame, site, FindingKind::Race, lanes[1], Some(access), message);
+        self.report_stores(frame, site, lanes[1], access, message);
     }
 
     /// Notes the write of one element, and finds what sanitizing finds. Stores of one value by
@@ -393,6 +386,27 @@ impl<'b> Machine<'b> {
         let start = usize::try_from(offset).ok()?;
         let end = (start + size).div_ceil(unit).min(self.buffers.get(id).elements());
         (start / unit < end).then_some((id, start / unit..end))
+    }
+}
+
+fn event(
+    frame: &Frame,
+    site: &Site,
+    kind: FindingKind,
+    lane: usize,
+    access: Option<Access>,
+    message: String,
+) -> Event {
+    Event {
+        kind,
+        both_store: false,
+        loc: site.loc,
+        linear: frame.linear,
+        program: frame.program,
+        lane,
+        shape: site.shape.clone(),
+        access,
+        message,
     }
 }
 

@@ -12,36 +12,50 @@ pub struct Executor;
 
 impl Execute for Executor {
     fn faults(&self, func: &Function, trial: &Trial) -> Vec<Fault> {
-        let sanitizing = Options { sanitize: true, ..Options::default() };
-        let Some(Done { report, .. }) = run(func, trial, sanitizing) else { return Vec::new() };
-        let faults = report.findings.into_iter().filter_map(|finding| {
-            let kind = match finding.kind {
-                FindingKind::OutOfBounds => FaultKind::Outside,
-                FindingKind::Race if finding.both_store => FaultKind::Stores,
-                FindingKind::Race => FaultKind::Reads,
-                _ => return None,
-            };
-            let (loc, program, message) = (finding.loc, finding.program, finding.message);
-            Some(Fault { kind, loc, program, message })
-        });
-        let mut faults: Vec<Fault> = faults.collect();
-        // Many a program reads what it then makes nothing of.
-        if faults.iter().any(|fault| fault.kind == FaultKind::Reads)
-            && !depends_on_order(func, trial)
-        {
-            faults.retain(|fault| fault.kind != FaultKind::Reads);
-        }
-        faults
+        self.left_with_faults(func, trial).1
     }
 
     fn left(&self, func: &Function, trial: &Trial) -> Left {
-        let Some(done) = run(func, trial, Options::default()) else { return Left::default() };
+        self.ran(func, trial, Options::default()).0
+    }
+
+    fn left_with_faults(&self, func: &Function, trial: &Trial) -> (Left, Vec<Fault>) {
+        let (left, report) =
+            self.ran(func, trial, Options { sanitize: true, ..Options::default() });
+        (left, report.map(|report| faults(func, trial, report)).unwrap_or_default())
+    }
+}
+
+impl Executor {
+    /// What a launch leaves, and what there is to say of it.
+    fn ran(&self, func: &Function, trial: &Trial, options: Options) -> (Left, Option<RunReport>) {
+        let Some(done) = run(func, trial, options) else { return (Left::default(), None) };
         let memory = done.bytes().map(|left| {
             let buffers = trial.buffers.iter().zip(&left);
             buffers.map(|(buffer, bytes)| numbers(buffer.scalar, bytes)).collect()
         });
-        Left { memory, work: done.report.work }
+        (Left { memory, work: done.report.work }, Some(done.report))
     }
+}
+
+/// What goes wrong in a launch that was sanitized.
+fn faults(func: &Function, trial: &Trial, report: RunReport) -> Vec<Fault> {
+    let faults = report.findings.into_iter().filter_map(|finding| {
+        let kind = match finding.kind {
+            FindingKind::OutOfBounds => FaultKind::Outside,
+            FindingKind::Race if finding.both_store => FaultKind::Stores,
+            FindingKind::Race => FaultKind::Reads,
+            _ => return None,
+        };
+        let (loc, program, message) = (finding.loc, finding.program, finding.message);
+        Some(Fault { kind, loc, program, message })
+    });
+    let mut faults: Vec<Fault> = faults.collect();
+    // Many a program reads what it then makes nothing of.
+    if faults.iter().any(|fault| fault.kind == FaultKind::Reads) && !depends_on_order(func, trial) {
+        faults.retain(|fault| fault.kind != FaultKind::Reads);
+    }
+    faults
 }
 
 /// Whether a launch leaves something else where its programs run from the last to the first. Only those of

@@ -1,18 +1,20 @@
 //! Programs that say themselves what is right: a run of the host code computes all numbers, with random ones
-//! as one run may draw them and each launch executed on the CPU, and what it compares must agree.
+//! as one run may draw them and each launch executed on the CPU, and what it compares must agree. What goes
+//! wrong in these launches is told as well.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use super::executed::{Execute, left_by};
-use super::failing::finding;
+use super::check_accesses;
+use super::executed::{self, Execute, FaultKind, Ran, ran};
+use super::failing::{HOW_SEEN, finding};
 use crate::diagnostic::Diagnostic;
 use crate::eval::Rules;
-use crate::host::{Launcher, LeftMemory, ObservedLaunch};
+use crate::host::{Contents, Launcher, LeftMemory, ObservedLaunch};
 use crate::ir::Function;
 use crate::project::{ItemRef, Sources};
-use crate::source::FileId;
-use crate::specialization::{Discovery, PastLaunch, Specialization, executed_launch};
+use crate::source::{FileId, FileRange};
+use crate::specialization::{Discovery, KnownArg, PastLaunch, Specialization, executed_launch};
 
 /// Launches that a run executes.
 const MAX_LAUNCHES: u32 = 100;
@@ -23,7 +25,8 @@ const MAX_WORK: u64 = 1 << 26;
 /// The same of one launch.
 const MAX_WORK_OF_ONE: u64 = 1 << 25;
 
-/// Findings about what host code of `file` compares after launches, and is not what it must be.
+/// Findings about what host code of `file` compares after launches, and is not what it must be, and about
+/// launches that leave their memory, or whose programs race.
 pub fn check_results(
     sources: &dyn Sources,
     rules: Rules,
@@ -38,9 +41,24 @@ pub fn check_results(
         rest: Cell::new(MAX_WORK),
         most: Cell::new(MAX_LAUNCHES),
         lowered: RefCell::default(),
+        file,
+        faulty: RefCell::default(),
     };
-    let failures = discovery.disagreements(file, &|run| run(&begin())).into_iter();
-    failures.filter_map(|failure| finding(sources, file, &failure)).collect()
+    let faulty: RefCell<Vec<Diagnostic>> = RefCell::default();
+    let failures = discovery.disagreements(file, &|run| {
+        let launches = begin();
+        run(&launches);
+        faulty.borrow_mut().append(&mut launches.faulty.take());
+    });
+    let mut found: Vec<Diagnostic> =
+        failures.iter().filter_map(|failure| finding(sources, file, failure)).collect();
+    for fault in faulty.take() {
+        let is_it = |known: &Diagnostic| known.code == fault.code && known.primary == fault.primary;
+        if !found.iter().any(is_it) {
+            found.push(fault);
+        }
+    }
+    found
 }
 
 /// Executes launches, as long as the work suffices that they may take together.
@@ -53,6 +71,10 @@ struct Launches<'a> {
     most: Cell<u32>,
     /// What was lowered so far.
     lowered: RefCell<Vec<Lowered>>,
+    /// The file that runs.
+    file: FileId,
+    /// What went wrong in launches.
+    faulty: RefCell<Vec<Diagnostic>>,
 }
 
 /// What a kernel is lowered to under a specialization; `None` where it has an error.
@@ -77,20 +99,72 @@ impl Launches<'_> {
     }
 }
 
+impl Launches<'_> {
+    /// Executes a launch to which these calls lead.
+    fn run(&self, launch: &PastLaunch, calls: &[FileRange], work: u64) -> Option<Ran> {
+        let func = self.function(launch)?;
+        let ran = ran(&func, &launch.launch, self.executor, work)?;
+        // Of races of a launch one is enough.
+        let race = ran.faults.iter().find(|fault| fault.kind != FaultKind::Outside);
+        let outside = ran.faults.iter().filter(|fault| fault.kind == FaultKind::Outside);
+        for fault in outside.chain(race) {
+            let finding = executed::finding(&func, &launch.launch, &launch.spec, fault);
+            if !self.is_told_without(&func, launch, &finding) {
+                self.faulty.borrow_mut().extend(self.placed(finding, launch, calls));
+            }
+        }
+        Some(ran)
+    }
+
+    /// Whether analyses of the launch tell the same without numbers: that is shown where the kernel is then.
+    fn is_told_without(&self, func: &Function, launch: &PastLaunch, finding: &Diagnostic) -> bool {
+        let mut known = launch.launch.clone();
+        for (_, arg) in &mut known.args {
+            if let KnownArg::Buffer(buffer) = arg {
+                buffer.contents = Contents::Unknown;
+            }
+        }
+        let spec = Specialization { launches: vec![known], ..launch.spec.clone() };
+        let pause = || self.sources.checkpoint();
+        let told = check_accesses(func, &spec, &pause);
+        told.iter().any(|(told, _)| told.code == finding.code && told.primary == finding.primary)
+    }
+
+    /// A finding in a kernel, in the file that runs: at what leads to the launch there, where the kernel is in
+    /// another one.
+    fn placed(
+        &self,
+        finding: Diagnostic,
+        launch: &PastLaunch,
+        calls: &[FileRange],
+    ) -> Option<Diagnostic> {
+        let site = launch.launch.site.and_then(|site| site.place(self.sources));
+        let finding = finding.with_note(HOW_SEEN);
+        if finding.primary.file == self.file {
+            return Some(match site {
+                Some(site) => finding.with_related(site, "in this launch"),
+                None => finding,
+            });
+        }
+        let mut places = site.into_iter().chain(calls.iter().rev().copied());
+        let primary = places.find(|place| place.file == self.file)?;
+        let inside = finding.primary;
+        let finding = Diagnostic { primary, ..finding };
+        Some(finding.with_related(inside, "this is what the kernel does"))
+    }
+}
+
 impl Launcher for Launches<'_> {
-    fn left(&self, launch: &ObservedLaunch) -> Vec<LeftMemory> {
+    fn left(&self, launch: &ObservedLaunch, calls: &[FileRange]) -> Vec<LeftMemory> {
         self.sources.checkpoint();
         self.most.set(self.most.get().saturating_sub(1));
         if self.most.get() == 0 {
             return Vec::new();
         }
         let work = self.rest.get().min(MAX_WORK_OF_ONE);
-        let left = executed_launch(self.sources, launch).and_then(|launch| {
-            let func = self.function(&launch)?;
-            left_by(&func, &launch.launch, self.executor, work)
-        });
-        let (left, done) = left.unwrap_or_default();
-        self.rest.set(self.rest.get().saturating_sub(done));
-        left
+        let launch = executed_launch(self.sources, launch);
+        let ran = launch.and_then(|launch| self.run(&launch, calls, work)).unwrap_or_default();
+        self.rest.set(self.rest.get().saturating_sub(ran.work));
+        ran.memory
     }
 }

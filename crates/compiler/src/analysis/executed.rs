@@ -24,7 +24,7 @@ use crate::specialization::{KnownArg, KnownBuffer, KnownLaunch, Specialization};
 
 mod past;
 
-pub(super) use past::left_by;
+pub(super) use past::{Ran, ran};
 
 /// Launches of one specialization that are executed.
 const MAX_TRIALS: usize = 2;
@@ -42,6 +42,9 @@ pub trait Execute {
 
     /// What a launch leaves in memory.
     fn left(&self, func: &Function, trial: &Trial) -> Left;
+
+    /// The same, with what goes wrong in it.
+    fn left_with_faults(&self, func: &Function, trial: &Trial) -> (Left, Vec<Fault>);
 }
 
 /// What a launch leaves.
@@ -98,7 +101,7 @@ pub struct TrialBuffer {
 pub enum FaultKind {
     /// An access outside of a buffer.
     Outside,
-    /// Two programs store to one element.
+    /// Two programs store to one element, or two lanes of a store do.
     Stores,
     /// A program reads what another one stores, and what the launch leaves depends on their order.
     Reads,
@@ -190,7 +193,8 @@ fn how_seen(launch: &KnownLaunch, deciding: &[usize]) -> &'static str {
     }
 }
 
-fn finding(
+/// The finding about what goes wrong in a launch, in the kernel.
+pub(super) fn finding(
     func: &Function,
     launch: &KnownLaunch,
     spec: &Specialization,

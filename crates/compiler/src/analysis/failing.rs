@@ -20,7 +20,7 @@ pub fn check_host(
 }
 
 /// How it is seen that a comparison does not hold.
-const HOW_SEEN: &str =
+pub(super) const HOW_SEEN: &str =
     "seen by running this code on the CPU, with random numbers as one run may draw them";
 
 /// Whether a launch is given what is not there, and that is told of the launch.

@@ -17,4 +17,5 @@ pub(crate) mod patterns;
 pub(crate) mod rebound;
 pub(crate) mod signature;
 pub(crate) mod statics;
+pub(crate) mod tuned;
 pub(crate) mod wrapped;

@@ -19,6 +19,7 @@ use crate::host::value::number::as_number;
 use crate::host::value::{Callable, Dict, Missing, Tensor, Value};
 use crate::project::Resolution;
 use crate::project::installation;
+use crate::project::launchers::REGISTERS;
 use crate::source::FileId;
 
 pub(crate) mod applied;
@@ -372,6 +373,18 @@ fn extremum(name: &str, args: &[&Value]) -> Value {
 const REGIONS: &[&str] =
     &["autocast", "enable_grad", "inference_mode", "no_grad", "set_grad_enabled"];
 
+/// What a function makes that registers others with PyTorch, without the function or with it.
+fn registrar(args: &Args<'_>) -> Value {
+    let is_function = |value: &&&Value| {
+        matches!(value, Value::Named(Resolution::Function(_)) | Value::Callable(_))
+    };
+    match (args.positional().iter().find(is_function), args.get(0, "name")) {
+        (Some(function), _) => Value::clone(function),
+        (None, Some(Value::Str(name))) => Value::Callable(Callable::Registrar(name.clone())),
+        (None, _) => Value::Callable(Callable::Around),
+    }
+}
+
 /// A function outside of the project.
 pub(crate) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> Value {
     let path: Vec<&str> = path.iter().map(|name| &**name).collect();
@@ -535,6 +548,7 @@ pub(crate) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
         ["tqdm", "trange"] | ["tqdm", "auto" | "std" | "notebook", "trange"] => {
             iteration::range(&args.positional()).map_or(Value::Ints, Value::List)
         }
+        path if REGISTERS.contains(&path) => registrar(args),
         ["torch", "library", "wrap_triton"] => {
             args.get(0, "triton_kernel").cloned().unwrap_or(Value::Unknown)
         }

@@ -297,6 +297,9 @@ pub(crate) enum Callable {
     /// What gives the function that it is called with, for which it does something around each call:
     /// `torch.no_grad()`.
     Around,
+    /// What registers the function that it is called with under a name, and gives it as it is:
+    /// `torch.library.custom_op(...)`.
+    Registrar(Name),
     /// What tunes kernels that it is called with: `triton.autotune(...)`.
     Tuner(Arc<Tuner>),
     /// What that makes of a kernel: arguments may come from its configurations.
@@ -354,6 +357,7 @@ impl PartialEq for Callable {
                 Callable::Closure { frame: b, at: of_b },
             ) => of_a == of_b && a.variables == b.variables,
             (Callable::Around, Callable::Around) => true,
+            (Callable::Registrar(a), Callable::Registrar(b)) => a == b,
             (Callable::Tuner(a), Callable::Tuner(b)) => a == b,
             (Callable::Tuned(a), Callable::Tuned(b)) => a == b,
             (

@@ -9,7 +9,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::routes::{reached, registered_for};
 use super::ways::{Place, ways};
 use super::{ItemRef, Resolution, Sources, callee, jit_functions, launching_item, resolve_item};
-use crate::hir::{Body, Expr, ExprId, Function, Item, ItemKind, Module, Name, collections};
+use crate::hir::{
+    Arg, Body, Expr, ExprId, Function, Item, ItemKind, MainBlock, Module, Name, Stmt, collections,
+};
 use crate::source::FileId;
 
 /// What registers a function with PyTorch under a name, by which `torch.ops` has it.
@@ -20,6 +22,10 @@ pub(crate) const REGISTERS: &[&[&str]] = &[
     &["torch", "library", "impl"],
     &["torch", "library", "register_kernel"],
 ];
+
+/// What registers a function that differentiates an operation: a method of the operation, and a function
+/// of `torch.library`.
+pub(crate) const REGISTERS_GRADIENT: &str = "register_autograd";
 
 /// Where PyTorch has the operations that are registered with it.
 const OPERATIONS: &str = "ops";
@@ -38,6 +44,9 @@ pub(crate) struct Mentions {
     /// The names that decorators of functions, of classes and of their methods begin with, by the names of
     /// the functions and classes.
     decorators: FxHashMap<Name, Vec<Name>>,
+    /// The operations that functions of these names differentiate: a backward pass of what they give runs
+    /// those.
+    differentiated: FxHashMap<Name, Vec<Name>>,
 }
 
 impl Mentions {
@@ -74,7 +83,8 @@ impl Mentions {
             decorators.entry(name).or_default().push(by.clone());
         }
         let registering = registering(&module);
-        Mentions { module, items, registering, decorators }
+        let differentiated = differentiated(&module);
+        Mentions { module, items, registering, decorators, differentiated }
     }
 
     /// The functions and assignments that mention one of `names`.
@@ -82,11 +92,12 @@ impl Mentions {
         names.into_iter().filter_map(|name| self.items.get(name)).flatten().copied().collect()
     }
 
-    /// The names of what the decorators of the functions and classes of this name change, which may have
-    /// them then: they register them.
+    /// The names of what may run the functions and classes of this name because they are registered with it:
+    /// what their decorators change, and the operations that they differentiate.
     fn registered(&self, name: &Name) -> impl Iterator<Item = Name> {
         let decorators = self.decorators.get(name).into_iter().flatten();
-        decorators.filter_map(|name| self.registering.get(name)).flatten().cloned()
+        let changed = decorators.filter_map(|name| self.registering.get(name)).flatten();
+        changed.chain(self.differentiated.get(name).into_iter().flatten()).cloned()
     }
 
     /// `names`, and those through which host code reaches what has these: of functions that call them, of
@@ -128,6 +139,44 @@ fn registering(module: &Module) -> FxHashMap<Name, Vec<Name>> {
             _ => continue,
         };
         found.entry(outermost(item).clone()).or_default().extend(changed);
+    }
+    found
+}
+
+/// The calls among the outermost statements of a module that register functions to differentiate operations:
+/// each with what is called, and its arguments.
+pub(crate) fn registrations(module: &Module) -> impl Iterator<Item = (&MainBlock, ExprId, &[Arg])> {
+    let statements = module.mains.iter().flat_map(|main| {
+        let statements = main.body.root.iter();
+        statements.map(move |statement| (main, &main.body.stmts[*statement]))
+    });
+    statements.filter_map(|(main, statement)| {
+        let Stmt::Expr(value) = statement else { return None };
+        let Expr::Call { callee, args } = &main.body.exprs[*value] else { return None };
+        match &main.body.exprs[*callee] {
+            Expr::Attribute { attr, .. } if &**attr == REGISTERS_GRADIENT => {
+                Some((main, *callee, &args[..]))
+            }
+            _ => None,
+        }
+    })
+}
+
+/// The operations that functions differentiate, by the names of these: the one whose method registers them,
+/// or any that the module registers itself, and what `torch.ops` has.
+fn differentiated(module: &Module) -> FxHashMap<Name, Vec<Name>> {
+    let own = || module.items.iter().filter(|item| is_registered(item)).map(|item| &item.name);
+    let mut found: FxHashMap<Name, Vec<Name>> = FxHashMap::default();
+    for (main, callee, args) in registrations(module) {
+        let root = collections::root(&main.body, callee);
+        let operations: Vec<Name> = match own().find(|name| Some(*name) == root) {
+            Some(name) => vec![name.clone()],
+            None => own().cloned().collect(),
+        };
+        for name in args.iter().filter_map(|arg| collections::root(&main.body, arg.value)) {
+            let known = found.entry(name.clone()).or_default();
+            known.extend(operations.iter().cloned().chain([OPERATIONS.into()]));
+        }
     }
     found
 }

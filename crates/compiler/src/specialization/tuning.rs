@@ -119,7 +119,7 @@ pub fn launched_tuning(sources: &dyn Sources, kernel: &Kernel, launches: &ShownL
 }
 
 /// What holds for a launch of what `tuners` made of the kernel.
-pub(super) fn tuning_by(sources: &dyn Sources, kernel: &Kernel, tuners: &[Arc<Tuner>]) -> Tuning {
+pub(crate) fn tuning_by(sources: &dyn Sources, kernel: &Kernel, tuners: &[Arc<Tuner>]) -> Tuning {
     let mut reader = Reader::new(sources, kernel);
     reader.decorators();
     tuners.iter().for_each(|tuner| reader.tuner(tuner, None));

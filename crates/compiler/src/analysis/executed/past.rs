@@ -3,7 +3,9 @@
 use cranelift_entity::EntitySet;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Execute, Trial, TrialArg, TrialBuffer, deciders, reads_leading_to, trial};
+use super::{
+    Execute, Fault, FaultKind, Trial, TrialArg, TrialBuffer, deciders, reads_leading_to, trial,
+};
 use crate::analysis::roots::Roots;
 use crate::analysis::written::written_params;
 use crate::eval::Lowering;
@@ -103,14 +105,25 @@ fn after(
     Some(told(&func, launch, &trial, &numbers, &is_told))
 }
 
-/// What a launch leaves in memory of which all is known that leads to it, and how many elements its operations
-/// may have gone through, at most `work`. What nobody wrote is 0, as new memory of a GPU mostly is.
-pub(in crate::analysis) fn left_by(
+/// What a launch did that was executed with the numbers that its memory holds.
+#[derive(Debug, Default)]
+pub(in crate::analysis) struct Ran {
+    /// What it leaves in memory of which all is known that leads to it.
+    pub(in crate::analysis) memory: Vec<LeftMemory>,
+    /// How many elements its operations went through.
+    pub(in crate::analysis) work: u64,
+    /// What goes wrong in it.
+    pub(in crate::analysis) faults: Vec<Fault>,
+}
+
+/// Executes a launch where all is known that decides where it reads and writes, with at most so much `work`. What
+/// nobody wrote is 0, as new memory of a GPU mostly is.
+pub(in crate::analysis) fn ran(
     func: &Function,
     launch: &KnownLaunch,
     executor: &dyn Execute,
     work: u64,
-) -> Option<(Vec<LeftMemory>, u64)> {
+) -> Option<Ran> {
     let fits = |scalar: Scalar, numbers: &[f64]| {
         let all = f64::from(8 * scalar.bytes()).exp2();
         !scalar.is_int() || numbers.iter().all(|number| (-all / 2.0..all).contains(number))
@@ -127,8 +140,12 @@ pub(in crate::analysis) fn left_by(
     let are_known = |read: &Vec<usize>| read.iter().all(|position| known_at.contains(position));
     reads_leading_to(func, deciders(func)).filter(are_known)?;
     let trial = trial(func, launch, &known_at, &known)?;
-    let left = executor.left(func, &Trial { work, ..trial.clone() });
-    let Some(numbers) = left.memory else { return Some((Vec::new(), left.work)) };
+    let (left, mut faults) = executor.left_with_faults(func, &Trial { work, ..trial.clone() });
+    // Whether two stores differ depends on what is stored.
+    let all_known = buffers(func, launch).all(|(position, ..)| known_at.contains(&position));
+    faults.retain(|fault| all_known || fault.kind == FaultKind::Outside);
+    let ran = Ran { memory: Vec::new(), work: left.work, faults };
+    let Some(numbers) = left.memory else { return Some(ran) };
     let written = written_params(func)?;
     let is_told = |position: usize| {
         let stored = || stored_by(func, position).and_then(|it| reads_leading_to(func, it));
@@ -145,7 +162,7 @@ pub(in crate::analysis) fn left_by(
         let numbers = left.numbers.get(from..)?.to_vec();
         Some(LeftMemory { id, from, is_whole: left.scalar.is_int(), numbers })
     });
-    Some((memory.collect(), left.work))
+    Some(Ran { memory: memory.collect(), ..ran })
 }
 
 /// What the buffers of a launch hold after it that has these `numbers`: those of which that is told for each

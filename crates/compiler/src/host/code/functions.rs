@@ -7,7 +7,7 @@ use crate::host::code::arguments::{Args, REST, bound};
 use crate::host::code::flow::{Flow, Yielded};
 use crate::host::code::frame::{Code, Frame, Variables};
 use crate::host::value::memory::may_write;
-use crate::host::value::{Callable, TunedKernel, Tuner, Value, changes};
+use crate::host::value::{Callable, Value, changes};
 use crate::host::{Host, MAX_DEPTH, launch};
 use crate::project::{ItemRef, Resolution, function, item, item_scope};
 use crate::source::FileId;
@@ -47,7 +47,7 @@ impl Host<'_> {
             Value::Callable(Callable::Partial { callee, args: held }) => {
                 self.call_value(callee, &launch::applied(held, args.to_vec()))
             }
-            Value::Callable(Callable::Around) => match args {
+            Value::Callable(Callable::Around | Callable::Registrar(_)) => match args {
                 [(None, function)] => function.clone(),
                 _ => Value::Unknown,
             },
@@ -64,18 +64,6 @@ impl Host<'_> {
         }
     }
 
-    /// Tunes a kernel, or what was made of it.
-    fn tune(&mut self, tuner: &Arc<Tuner>, args: &[(Option<Name>, Value)]) -> Value {
-        let (kernel, mut tuners) = match Args(args).get(0, "fn") {
-            Some(kernel) => kernel.clone().untuned(),
-            None => return Value::Unknown,
-        };
-        let Value::Named(Resolution::Jit(at)) = kernel else { return Value::Unknown };
-        self.tuned.push((at, Arc::clone(tuner)));
-        tuners.push(Arc::clone(tuner));
-        Value::Callable(Callable::Tuned(Arc::new(TunedKernel { at, tuners })))
-    }
-
     /// Calls a function of the project with known arguments.
     pub(crate) fn call_function(&mut self, at: ItemRef, args: &[(Option<Name>, Value)]) -> Value {
         let (Some(item), Some(function)) = (item(self.sources, at), function(self.sources, at))
@@ -88,7 +76,7 @@ impl Host<'_> {
         {
             return self.call_undecorated(at, &function, &given);
         }
-        if !self.is_wrapped(at.file, &item.scope, &function) {
+        if self.keeps_function(at, &item.scope, &function) {
             let drops = u32::from(self.records() && self.is_operation(at, &function));
             self.without_gradients += drops;
             let output = self.call_undecorated(at, &function, args);

@@ -243,6 +243,11 @@ impl Host<'_> {
             {
                 item(self.sources, *at).map_or(Value::Unknown, |item| Value::Str(item.name))
             }
+            Value::Named(Resolution::Jit(_)) | Value::Callable(Callable::Tuned(_))
+                if &**attr == "best_config" =>
+            {
+                self.best_config(owner)
+            }
             Value::Member(member) => self.attribute_of_member(member, attr),
             Value::Callable(Callable::Local { class, around }) => {
                 self.member_of_local(*class, around.clone(), attr)

@@ -194,6 +194,32 @@ impl Host<'_> {
         self.decorators(file, scope, function).iter().any(is_wrapper_of)
     }
 
+    /// Whether what stands before a function gives it as it is: none of it is the project's own, or that only
+    /// registers it with PyTorch.
+    pub(crate) fn keeps_function(
+        &mut self,
+        at: ItemRef,
+        scope: &[Name],
+        function: &Arc<Function>,
+    ) -> bool {
+        if let Some(keeps) = self.kept_functions.get(&at) {
+            return *keeps;
+        }
+        // Where a decorator calls the function itself, it is not known yet.
+        self.kept_functions.insert(at, !self.is_wrapped(at.file, scope, function));
+        let decorators = self.decorators(at.file, scope, function);
+        let keeps = function.decorators.iter().zip(decorators).all(|(decorator, found)| {
+            !is_wrapper_of(&found)
+                || matches!(found, Resolution::Function(_))
+                    && matches!(
+                        self.head_expr(at.file, scope, function, *decorator),
+                        Value::Callable(Callable::Around | Callable::Registrar(_))
+                    )
+        });
+        self.kept_functions.insert(at, keeps);
+        keeps
+    }
+
     /// Whether the exceptions of a function reach its callers, whatever stands before it.
     pub(crate) fn hands_exceptions_on(
         &self,

@@ -13,7 +13,7 @@ use crate::host::value::{Tensor, Value};
 use crate::host::{Host, Variables};
 use crate::project::Resolution;
 use crate::project::launchers::is_test;
-use crate::source::FileId;
+use crate::source::{FileId, FileRange};
 
 /// Numbers that functions of PyTorch may take to compute others.
 const MAX_EFFORT: i128 = 1 << 25;
@@ -24,6 +24,8 @@ const MULTIPLYING: &[&str] = &[
     "bmm",
     "conv1d",
     "conv2d",
+    "conv_transpose1d",
+    "conv_transpose2d",
     "einsum",
     "linear",
     "matmul",
@@ -34,8 +36,9 @@ const TIMES_OF_PRODUCTS: i128 = 16;
 
 /// Executes launches.
 pub(crate) trait Launcher {
-    /// What a launch leaves in memory; nothing where that does not follow from what is known.
-    fn left(&self, launch: &ObservedLaunch) -> Vec<LeftMemory>;
+    /// What a launch leaves in memory to which these calls lead, the outermost first; nothing where that does not
+    /// follow from what is known.
+    fn left(&self, launch: &ObservedLaunch, calls: &[FileRange]) -> Vec<LeftMemory>;
 }
 
 /// What a launch leaves in the memory that a kernel is given.
@@ -69,7 +72,7 @@ impl Host<'_> {
         let Some(launcher) = self.launcher.filter(|_| is_certain) else { return Vec::new() };
         let mut launch = launch.clone();
         launch.args.iter_mut().for_each(|(_, value)| locate(value));
-        let left = launcher.left(&launch);
+        let left = launcher.left(&launch, &self.calls);
         self.executed |= !left.is_empty();
         left.into_iter().filter_map(|left| Some((left.id, self.whole(left)?))).collect()
     }

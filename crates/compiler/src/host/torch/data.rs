@@ -33,6 +33,8 @@ mod norms;
 mod places;
 mod pools;
 mod products;
+mod sampled;
+mod solved;
 
 pub(crate) use arithmetic::{binary, compared, unary};
 pub(crate) use assigned::whole;

@@ -133,6 +133,10 @@ fn computed_by(class: &str) -> Option<(&'static str, &'static [&'static str])> {
         &["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad"];
     const POOLING_OF_PLANES: &[&str] =
         &["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override"];
+    const MAXIMA: &[&str] =
+        &["kernel_size", "stride", "padding", "dilation", "ceil_mode", "return_indices"];
+    const SPREADING: &[&str] =
+        &["weight", "bias", "stride", "padding", "output_padding", "groups", "dilation"];
     const ROWS: &[&str] = &["normalized_shape", "weight", "bias", "eps"];
     Some(match class {
         "BCEWithLogitsLoss" => (
@@ -145,6 +149,8 @@ fn computed_by(class: &str) -> Option<(&'static str, &'static [&'static str])> {
         "AvgPool2d" => ("torch.nn.functional.avg_pool2d", POOLING_OF_PLANES),
         "Conv1d" => ("torch.nn.functional.conv1d", CONVOLUTION),
         "Conv2d" => ("torch.nn.functional.conv2d", CONVOLUTION),
+        "ConvTranspose1d" => ("torch.nn.functional.conv_transpose1d", SPREADING),
+        "ConvTranspose2d" => ("torch.nn.functional.conv_transpose2d", SPREADING),
         "CosineSimilarity" => ("torch.nn.functional.cosine_similarity", &["dim", "eps"]),
         "CrossEntropyLoss" => (
             "torch.nn.functional.cross_entropy",
@@ -167,6 +173,8 @@ fn computed_by(class: &str) -> Option<(&'static str, &'static [&'static str])> {
         "LogSigmoid" => ("torch.nn.functional.logsigmoid", &[]),
         "LogSoftmax" => ("torch.nn.functional.log_softmax", &["dim"]),
         "MSELoss" => ("torch.nn.functional.mse_loss", &["reduction"]),
+        "MaxPool1d" => ("torch.nn.functional.max_pool1d", MAXIMA),
+        "MaxPool2d" => ("torch.nn.functional.max_pool2d", MAXIMA),
         "Mish" => ("torch.nn.functional.mish", &[]),
         "NLLLoss" => ("torch.nn.functional.nll_loss", &["weight", "ignore_index", "reduction"]),
         "PixelShuffle" => ("torch.nn.functional.pixel_shuffle", &["upscale_factor"]),
@@ -178,7 +186,11 @@ fn computed_by(class: &str) -> Option<(&'static str, &'static [&'static str])> {
         "Sigmoid" => ("torch.sigmoid", &[]),
         "SmoothL1Loss" => ("torch.nn.functional.smooth_l1_loss", &["reduction", "beta"]),
         "Softmax" => ("torch.nn.functional.softmax", &["dim"]),
+        "Softplus" => ("torch.nn.functional.softplus", &["beta", "threshold"]),
         "Softsign" => ("torch.nn.functional.softsign", &[]),
+        "Unfold" => {
+            ("torch.nn.functional.unfold", &["kernel_size", "dilation", "padding", "stride"])
+        }
         "Tanhshrink" => ("torch.nn.functional.tanhshrink", &[]),
         "Tanh" => ("torch.tanh", &[]),
         _ => return None,

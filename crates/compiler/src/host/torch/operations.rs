@@ -4,21 +4,15 @@
 use std::sync::Arc;
 
 use crate::builtins::TORCH;
-use crate::hir::{
-    Arg, ArgKind, Expr, ExprId, Function, Item, ItemKind, MainBlock, Name, Stmt, StmtId,
-};
+use crate::hir::{Arg, ArgKind, Expr, ExprId, Function, Item, ItemKind, MainBlock, Name};
 use crate::host::Host;
 use crate::host::code::arguments::Args;
 use crate::host::torch::autograd::Applied;
-use crate::host::value::Value;
-use crate::project::launchers::REGISTERS;
+use crate::host::value::{Callable, Value};
+use crate::project::launchers::{REGISTERS, REGISTERS_GRADIENT, registrations};
 use crate::project::routes::imported_files;
 use crate::project::{ItemRef, Resolution, Scope, item, resolve_expr};
 use crate::source::FileId;
-
-/// What registers a function that differentiates an operation: a method of the operation, and a function
-/// of `torch.library`.
-const REGISTERS_GRADIENT: &str = "register_autograd";
 
 /// The attribute of a `torch.library.Library` that says what its operations are under.
 pub(crate) const LIBRARY: &str = "ns";
@@ -74,7 +68,10 @@ impl Host<'_> {
                 .any(|known| path.iter().map(|part| &**part).eq(known.iter().copied())),
             _ => false,
         };
-        let decorator = function.decorators[decorators.iter().position(registers)?];
+        let Some(at) = decorators.iter().position(registers) else {
+            return self.registered_by_project(file, &item.scope, function, &decorators);
+        };
+        let decorator = function.decorators[at];
         let Expr::Call { args, .. } = &function.body.exprs[decorator] else { return None };
         let mut given = args.iter().map(|arg| arg.value);
         let mut next = |host: &mut Self| {
@@ -95,6 +92,23 @@ impl Host<'_> {
         let elsewhere =
             matches!(second, Some(Value::Str(types)) if OTHER_DEVICES.contains(&&*types));
         (!elsewhere).then_some(name)
+    }
+
+    /// The name under which a decorator of the project's own registers a function.
+    fn registered_by_project(
+        &mut self,
+        file: FileId,
+        scope: &[Name],
+        function: &Arc<Function>,
+        decorators: &[Resolution],
+    ) -> Option<Value> {
+        function.decorators.iter().zip(decorators).find_map(|(decorator, found)| {
+            matches!(found, Resolution::Function(_)).then_some(())?;
+            match self.head_expr(file, scope, function, *decorator) {
+                Value::Callable(Callable::Registrar(name)) => Some(Value::Str(name)),
+                _ => None,
+            }
+        })
     }
 
     /// Whether a function is an operation, whose code is not differentiated.
@@ -148,12 +162,8 @@ impl Host<'_> {
     /// How the operation `at` is differentiated, where one outermost statement of its file says so.
     fn formula(&mut self, at: ItemRef, registered: &Value) -> Option<Formula> {
         let module = self.sources.module(at.file)?;
-        let calls = module.mains.iter().flat_map(|main| {
-            let calls = main.body.root.iter().filter_map(|id| registration(main, *id));
-            calls.map(move |call| (main, call))
-        });
         let mut found = Vec::new();
-        for (main, (callee, args)) in calls {
+        for (main, callee, args) in registrations(&module) {
             found.extend(self.registered_formula(at, registered, main, callee, args));
         }
         let [args] = &found[..] else { return None };
@@ -210,16 +220,6 @@ impl Host<'_> {
 fn function_of(value: &Value) -> Option<ItemRef> {
     match value {
         Value::Named(Resolution::Function(at)) => Some(*at),
-        _ => None,
-    }
-}
-
-/// The callee and the arguments of a statement that registers a function to differentiate an operation.
-fn registration(main: &MainBlock, statement: StmtId) -> Option<(ExprId, &[Arg])> {
-    let Stmt::Expr(value) = main.body.stmts[statement] else { return None };
-    let Expr::Call { callee, args } = &main.body.exprs[value] else { return None };
-    match &main.body.exprs[*callee] {
-        Expr::Attribute { attr, .. } if &**attr == REGISTERS_GRADIENT => Some((*callee, args)),
         _ => None,
     }
 }

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use ndarray::{ArrayD, ArrayView1, Axis, IxDyn};
 
+use super::arithmetic::{greater, lesser};
 use super::{Data, Made, Ties};
 use crate::host::code::arguments::Args;
 use crate::host::code::operators::{position, truth};
@@ -41,16 +42,25 @@ const REDUCTIONS: &[(&str, OfRow, Gives)] = &[
     ("max", greatest, Gives::Same),
     ("mean", |row| row.sum() / row.len() as f64, Gives::Same),
     ("min", least, Gives::Same),
+    (
+        "nanmean",
+        |row| {
+            let known = row.iter().filter(|number| !number.is_nan());
+            known.clone().sum::<f64>() / known.count() as f64
+        },
+        Gives::Same,
+    ),
+    ("nansum", |row| row.iter().filter(|number| !number.is_nan()).sum(), Gives::Sums),
     ("prod", |row| row.product(), Gives::Sums),
     ("sum", |row| row.sum(), Gives::Sums),
 ];
 
 fn greatest(row: ArrayView1<'_, f64>) -> f64 {
-    row.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+    row.iter().copied().fold(f64::NEG_INFINITY, greater)
 }
 
 fn least(row: ArrayView1<'_, f64>) -> f64 {
-    row.iter().copied().fold(f64::INFINITY, f64::min)
+    row.iter().copied().fold(f64::INFINITY, lesser)
 }
 
 /// The position of the first number of which no other comes before.
@@ -82,6 +92,23 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>, ties: Ties) 
             });
             let counted = !is_float(&data.dtype);
             if counted { Data::new("i64", data.numbers) } else { data }.into()
+        }
+        "logcumsumexp" => {
+            let mut data = data()?;
+            data.numbers.accumulate_axis_inplace(Axis(axis(0, None)?), |before, here| {
+                *here = super::layers::log_sum(&[*before, *here]);
+            });
+            data.into()
+        }
+        "kthvalue" => {
+            let rank = super::known(args.get(0, "k")?)?.checked_sub(1)?;
+            let keeps = flag(args.get(2, "keepdim"))?;
+            of_rank(&data()?, axis(1, Some(-1))?, usize::try_from(rank).ok()?, keeps, ties)?
+        }
+        "median" if !args.0.is_empty() => {
+            let (data, axis) = (data()?, axis(0, None)?);
+            let middle = data.numbers.len_of(Axis(axis)).checked_sub(1)? / 2;
+            of_rank(&data, axis, middle, flag(args.get(1, "keepdim"))?, ties)?
         }
         "diff" => differences(&data()?, Axis(axis(1, Some(-1))?), args)?.into(),
         "cummax" | "cummin" => {
@@ -314,6 +341,17 @@ fn sorted(data: &Data, axis: usize, falls: bool, ties: Ties) -> Option<(Data, Da
         }
     }
     Some((data.with(values), Data::new("i64", positions)))
+}
+
+/// The numbers along an axis that so many others come before, with their positions.
+fn of_rank(data: &Data, axis: usize, rank: usize, keeps: bool, ties: Ties) -> Option<Made> {
+    (rank < data.numbers.len_of(Axis(axis))).then_some(())?;
+    let (values, positions) = sorted(data, axis, false, ties)?;
+    let at_rank = |data: Data| {
+        let numbers = data.numbers.index_axis(Axis(axis), rank).to_owned();
+        data.with(if keeps { numbers.insert_axis(Axis(axis)) } else { numbers })
+    };
+    Some(Made::Record(["values", "indices"], [at_rank(values), at_rank(positions)]))
 }
 
 /// Different numbers in order, and what else is asked for.

@@ -5,6 +5,7 @@ use ndarray::{ArrayD, IxDyn, Zip};
 use super::{Data, of_value};
 use crate::hir::{BinaryOp, CompareOp, Name, UnaryOp};
 use crate::host::code::arguments::Args;
+use crate::host::code::operators::truth;
 use crate::host::value::dtype::{is_float, is_integer};
 use crate::host::value::number::as_float;
 use crate::host::value::{Tensor, Value};
@@ -27,6 +28,7 @@ const OF_ONE: &[OfOne] = &[
     ("cosh", f64::cosh),
     ("deg2rad", f64::to_radians),
     ("erfc", libm::erfc),
+    ("erfinv", inverse_erf),
     ("exp", f64::exp),
     ("exp2", f64::exp2),
     ("expit", sigmoid),
@@ -44,7 +46,7 @@ const OF_ONE: &[OfOne] = &[
     ("positive", |number| number),
     ("rad2deg", f64::to_degrees),
     ("reciprocal", f64::recip),
-    ("relu", |number| number.max(0.0)),
+    ("relu", |number| greater(number, 0.0)),
     ("relu6", |number| number.clamp(0.0, 6.0)),
     ("round", f64::round_ties_even),
     ("rsqrt", |number| number.sqrt().recip()),
@@ -52,6 +54,10 @@ const OF_ONE: &[OfOne] = &[
     ("sgn", sign),
     ("sign", sign),
     ("sin", f64::sin),
+    ("sinc", |number| match number * std::f64::consts::PI {
+        0.0 => 1.0,
+        angle => angle.sin() / angle,
+    }),
     ("sinh", f64::sinh),
     ("sqrt", f64::sqrt),
     ("square", |number| number * number),
@@ -62,6 +68,31 @@ const OF_ONE: &[OfOne] = &[
 
 pub(super) fn sigmoid(number: f64) -> f64 {
     (1.0 + (-number).exp()).recip()
+}
+
+/// The greater of two numbers; none if one is none.
+pub(super) fn greater(a: f64, b: f64) -> f64 {
+    if a.is_nan() || b.is_nan() { f64::NAN } else { a.max(b) }
+}
+
+/// The lesser of two numbers; none if one is none.
+pub(super) fn lesser(a: f64, b: f64) -> f64 {
+    -greater(-a, -b)
+}
+
+/// The inverse of the error function: an approximation (S. Winitzki, 2008), and steps of Newton's.
+fn inverse_erf(number: f64) -> f64 {
+    if number.abs() >= 1.0 {
+        return if number.abs() == 1.0 { number * f64::INFINITY } else { f64::NAN };
+    }
+    const A: f64 = 0.147;
+    let log = (-number * number).ln_1p();
+    let half = 2.0 / (std::f64::consts::PI * A) + log / 2.0;
+    let first = ((half * half - log / A).sqrt() - half).sqrt().copysign(number);
+    (0..4).fold(first, |x, _| {
+        let slope = std::f64::consts::FRAC_2_SQRT_PI * (-x * x).exp();
+        x - (libm::erf(x) - number) / slope
+    })
 }
 
 fn sign(number: f64) -> f64 {
@@ -119,10 +150,17 @@ fn of_two(name: &str) -> Option<(OfTwo, bool)> {
         "atan2" | "arctan2" => Some((|a, b| Some(a.atan2(b)), false)),
         "copysign" => Some((|a, b| Some(a.copysign(b)), false)),
         "fmod" => Some((|a, b| (b != 0.0).then(|| a % b), false)),
+        "float_power" => arithmetic(BinaryOp::Pow),
+        "gcd" => Some((divisor, false)),
+        "heaviside" => Some((|a, b| Some(if a == 0.0 { b } else { f64::from(a > 0.0) }), false)),
+        "ldexp" => Some((|a, b| Some(a * b.exp2()), false)),
+        "xlogy" => Some((|a, b| Some(if a == 0.0 { 0.0 } else { a * b.ln() }), false)),
         "hypot" => Some((|a, b| Some(a.hypot(b)), false)),
         "logaddexp" => Some((|a, b| Some(super::layers::log_sum(&[a, b])), false)),
-        "maximum" | "fmax" => Some((|a, b| Some(a.max(b)), false)),
-        "minimum" | "fmin" => Some((|a, b| Some(a.min(b)), false)),
+        "maximum" => Some((|a, b| Some(greater(a, b)), false)),
+        "minimum" => Some((|a, b| Some(lesser(a, b)), false)),
+        "fmax" => Some((|a, b| Some(a.max(b)), false)),
+        "fmin" => Some((|a, b| Some(a.min(b)), false)),
         "eq" => truth(CompareOp::Eq),
         "ne" | "not_equal" => truth(CompareOp::Ne),
         "lt" | "less" => truth(CompareOp::Lt),
@@ -154,9 +192,21 @@ pub(super) fn is_of_each(name: &str) -> bool {
                 | "clamp_min"
                 | "clip"
                 | "lerp"
+                | "logit"
+                | "nan_to_num"
                 | "max"
                 | "min"
         )
+}
+
+/// The greatest common divisor of whole numbers.
+fn divisor(a: f64, b: f64) -> Option<f64> {
+    (a.fract() == 0.0 && b.fract() == 0.0).then_some(())?;
+    let (mut a, mut b) = (a.abs(), b.abs());
+    while b != 0.0 {
+        (a, b) = (b, a % b);
+    }
+    Some(a)
 }
 
 fn of_operator(op: BinaryOp) -> Option<OfTwo> {
@@ -312,6 +362,24 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Da
             Some(data.with(zipped(&data.numbers, &made, added)?))
         }
         "clamp" | "clip" | "clamp_min" | "clamp_max" => clamped(name, tensor, args),
+        "isclose" => near(tensor, args),
+        "logit" => {
+            let eps = args.get(0, "eps").filter(|eps| **eps != Value::None);
+            let eps = eps.map_or(Some(0.0), as_float)?;
+            let data = super::of(tensor)?;
+            let chance = |number: f64| lesser(greater(number, eps), 1.0 - eps);
+            let logit = |number: f64| chance(number).ln() - (-chance(number)).ln_1p();
+            Some(data.with(data.numbers.mapv(logit)))
+        }
+        "nan_to_num" => finite(tensor, args),
+        "prelu" => {
+            let (data, slopes) = (super::of(tensor)?, of_value(args.get(0, "weight")?)?);
+            let slope = match slopes.numbers.len() {
+                1 => slopes.numbers.first().copied()?,
+                _ => return None,
+            };
+            Some(data.with(data.numbers.mapv(|x| if x >= 0.0 { x } else { slope * x })))
+        }
         "masked_fill" => {
             let (mask, fill) = (of_value(args.get(0, "mask")?)?, of_value(args.get(1, "value")?)?);
             chosen(&mask, &fill, &super::of(tensor)?)
@@ -371,12 +439,49 @@ fn clamped(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
     };
     let mut data = super::of(tensor)?;
     if let Some(least) = least {
-        data.numbers = zipped(&data.numbers, &least.numbers, |a, b| Some(a.max(b)))?;
+        data.numbers = zipped(&data.numbers, &least.numbers, |a, b| Some(greater(a, b)))?;
     }
     if let Some(most) = most {
-        data.numbers = zipped(&data.numbers, &most.numbers, |a, b| Some(a.min(b)))?;
+        data.numbers = zipped(&data.numbers, &most.numbers, |a, b| Some(lesser(a, b)))?;
     }
     Some(data)
+}
+
+/// `torch.isclose`.
+fn near(tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
+    let told = |at: usize, name: &str, default| args.get(at, name).map_or(Some(default), as_float);
+    let (rtol, atol) = (told(1, "rtol", 1e-5)?, told(2, "atol", 1e-8)?);
+    let equal_nan = args.get(3, "equal_nan").map_or(Some(false), truth)?;
+    let (a, b) = (super::of(tensor)?, of_value(args.get(0, "other")?)?);
+    let is_near = |a: f64, b: f64| {
+        let is_within = b.is_finite() && (a - b).abs() <= atol + rtol * b.abs();
+        Some(f64::from(a == b || is_within || (equal_nan && a.is_nan() && b.is_nan())))
+    };
+    Some(Data::new("i1", zipped(&a.numbers, &b.numbers, is_near)?))
+}
+
+/// `torch.nan_to_num`: the largest numbers of the type for infinities, unless others are told.
+fn finite(tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
+    let data = super::of(tensor)?;
+    let most = match &*data.dtype {
+        "fp16" => 65504.0,
+        "bf16" => f64::from(f32::from_bits(0x7f7f_0000)),
+        "fp32" => f64::from(f32::MAX),
+        "fp64" => f64::MAX,
+        _ => return None,
+    };
+    let told = |at: usize, name: &str, default: f64| match args.get(at, name) {
+        None | Some(Value::None) => Some(default),
+        Some(told) => as_float(told),
+    };
+    let none = told(0, "nan", 0.0)?;
+    let (above, below) = (told(1, "posinf", most)?, told(2, "neginf", -most)?);
+    Some(data.with(data.numbers.mapv(|number| match number {
+        number if number.is_nan() => none,
+        f64::INFINITY => above,
+        f64::NEG_INFINITY => below,
+        number => number,
+    })))
 }
 
 /// What `torch.where` takes of two.

@@ -2,7 +2,7 @@
 
 use super::{
     Made, Ties, along, arithmetic, assigned, chosen, convolutions, einsum, joined, layers, losses,
-    norms, pools, products,
+    norms, pools, products, sampled, solved,
 };
 use crate::builtins::TORCH;
 use crate::hir::Name;
@@ -17,11 +17,13 @@ pub(crate) fn of_method(name: &str, tensor: &Tensor, args: &Args<'_>, ties: Ties
     }
     along::made_of(name, tensor, args, ties)
         .or_else(|| chosen::made_of(name, tensor, args))
+        .or_else(|| of_matrices(name, tensor, args))
         .or_else(|| arithmetic::made_of(name, tensor, args).map(Made::One))
         .or_else(|| products::made_of(name, tensor, args).map(Made::One))
         .or_else(|| layers::made_of(name, tensor, args).map(Made::One))
         .or_else(|| norms::made_of(name, tensor, args).map(Made::One))
         .or_else(|| pools::made_of(name, tensor, args).map(Made::One))
+        .or_else(|| sampled::made_of(name, tensor, args).map(Made::One))
         .or_else(|| losses::made_of(name, tensor, args).map(Made::One))
         .or_else(|| convolutions::made_of(name, tensor, args).map(Made::One))
         .or_else(|| assigned::made_of(name, tensor, args).map(Made::One))
@@ -47,8 +49,19 @@ fn numpy_spelling(name: &Option<Name>) -> Option<&'static str> {
     }
 }
 
+/// What those functions of linear algebra make of a tensor that PyTorch has outside of `torch.linalg` as well.
+fn of_matrices(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Made> {
+    let has_it =
+        matches!(name, "cholesky" | "det" | "inverse" | "matrix_power" | "triangular_solve");
+    has_it.then(|| solved::made_of(name, tensor, args))?
+}
+
 /// What a function of `torch.linalg` makes.
 fn of_linear_algebra(name: &str, args: &Args<'_>, ties: Ties) -> Option<Made> {
+    if name == "multi_dot" {
+        let matrices = args.get(0, "tensors")?.elements()?;
+        return solved::product_of_all(&matrices.iter().collect::<Vec<_>>()).map(Made::One);
+    }
     let (tensor, rest) = match args.keyword("x") {
         Some(Value::Tensor(tensor)) => (tensor, Args(args.0)),
         _ => args.of_input()?,
@@ -56,7 +69,9 @@ fn of_linear_algebra(name: &str, args: &Args<'_>, ties: Ties) -> Option<Made> {
     match name {
         "matmul" => of_method("matmul", tensor, &rest, ties),
         "norm" | "vector_norm" => layers::length_of(tensor, &rest).map(Made::One),
-        _ => None,
+        "cross" => of_method("cross", tensor, &rest, ties),
+        "diagonal" => None,
+        name => solved::made_of(name, tensor, &rest),
     }
 }
 
@@ -70,6 +85,11 @@ pub(crate) fn by_torch(path: &[Name], args: &Args<'_>, ties: Ties) -> Option<Mad
             name
         }
         [torch, module, name] if [&**torch, &**module] == [TORCH, "special"] => name,
+        [torch, nn, utils, rnn, name]
+            if [&**torch, &**nn, &**utils, &**rnn] == [TORCH, "nn", "utils", "rnn"] =>
+        {
+            name
+        }
         [torch, module, name] if [&**torch, &**module] == [TORCH, "linalg"] => {
             return of_linear_algebra(name, args, ties);
         }
@@ -91,6 +111,9 @@ pub(crate) fn by_torch(path: &[Name], args: &Args<'_>, ties: Ties) -> Option<Mad
     }
     if let ("where", [(None, Value::Tensor(condition))]) = (&**name, args.0) {
         return of_method("nonzero", condition, &Args(&[(None, Value::Bool(Some(true)))]), ties);
+    }
+    if &**name == "chain_matmul" {
+        return solved::product_of_all(&args.positional()).map(Made::One);
     }
     if let Some(made) = joined::made_by(name, args) {
         return Some(Made::One(made));

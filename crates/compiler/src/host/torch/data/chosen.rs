@@ -8,7 +8,11 @@ use super::{Data, Made, of_value};
 use crate::host::code::arguments::Args;
 use crate::host::code::operators::{position, truth};
 use crate::host::value::dtype::is_integer;
+use crate::host::value::number::as_float;
 use crate::host::value::{Tensor, Value};
+
+/// Pairs of numbers that are compared to find those of one tensor in another.
+const MAX_COMPARED: usize = 1 << 22;
 
 /// What a function chooses; `None` for other functions.
 pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Made> {
@@ -65,6 +69,16 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Ma
                 .sum();
             data.with(ArrayD::from_elem(IxDyn(&[]), sum)).into()
         }
+        "cross" => crossed(&data()?, tensor, args)?.into(),
+        "histc" => histogram(&data()?, args)?.into(),
+        "isin" => {
+            let (data, among) = (data()?, of_value(args.get(0, "test_elements")?)?);
+            let others = args.get(2, "invert").map_or(Some(false), truth)?;
+            let is_among = |number: &f64| among.numbers.iter().any(|other| other == number);
+            (data.numbers.len().checked_mul(among.numbers.len())? <= MAX_COMPARED).then_some(())?;
+            let numbers = data.numbers.map(|number| f64::from(is_among(number) != others));
+            Data::new("i1", numbers).into()
+        }
         "repeat_interleave" => repeated(tensor, args)?.into(),
         "repeat" | "tile" => tiled(&data()?, args)?.into(),
         "searchsorted" => {
@@ -116,6 +130,50 @@ fn diagonal(data: &Data, diagonal: i128) -> Option<Data> {
         }
         _ => None,
     }
+}
+
+/// `torch.cross`: products of vectors of three numbers.
+fn crossed(data: &Data, tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
+    let other = of_value(args.get(0, "other")?)?;
+    // Without an axis it is the first of three numbers.
+    let first = || data.numbers.shape().iter().position(|size| *size == 3);
+    let axis = match args.get(1, "dim") {
+        Some(dim) if *dim != Value::None => axis_of(tensor, Some(dim), None)?,
+        _ => first()?,
+    };
+    let is_of_three =
+        data.numbers.shape() == other.numbers.shape() && data.numbers.len_of(Axis(axis)) == 3;
+    is_of_three.then_some(())?;
+    let numbers = ArrayD::from_shape_fn(data.numbers.raw_dim(), |at| {
+        let number = |of: &Data, step: usize| {
+            let mut place = at.clone();
+            place[axis] = (at[axis] + step) % 3;
+            of.numbers[place]
+        };
+        number(data, 1) * number(&other, 2) - number(data, 2) * number(&other, 1)
+    });
+    Some(data.with(numbers))
+}
+
+/// `torch.histc`, where no number is so near to the bounds of a bin that rounding decides.
+fn histogram(data: &Data, args: &Args<'_>) -> Option<Data> {
+    let bins = args.get(0, "bins").map_or(Some(100), super::known)?;
+    let bins = usize::try_from(bins).ok().filter(|bins| (1..=super::MAX_NUMBERS).contains(bins))?;
+    let bound = |at: usize, name: &str| args.get(at, name).map_or(Some(0.0), as_float);
+    let (mut least, mut most) = (bound(1, "min")?, bound(2, "max")?);
+    if least == most {
+        least = data.numbers.iter().copied().fold(f64::INFINITY, f64::min);
+        most = data.numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    }
+    (least < most && most.is_finite() && least.is_finite()).then_some(())?;
+    let mut counts = vec![0.0; bins];
+    for number in data.numbers.iter().filter(|number| (least..=most).contains(*number)) {
+        let place = (number - least) / (most - least) * bins as f64;
+        let is_end = *number == least || *number == most;
+        (is_end || (place - place.round()).abs() > 1e-4).then_some(())?;
+        counts[(place as usize).min(bins - 1)] += 1.0;
+    }
+    Some(Data::row(&data.dtype, counts))
 }
 
 /// The same numbers in another shape, of which one size may follow from the others.

@@ -27,18 +27,89 @@ type At = [usize; 4];
 
 /// What a function makes of `tensor` and its arguments; `None` for other functions.
 pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
-    let all = Convolution::of(name, tensor, args)?;
-    let outputs = all.shape[1];
-    let bias = match args.get(1, "bias").filter(|bias| **bias != Value::None) {
-        Some(bias) => of_value(bias)?.numbers.iter().copied().collect(),
-        None => vec![0.0; outputs],
-    };
-    if bias.len() != outputs {
-        return None;
+    if name.starts_with("conv_transpose") {
+        return transposed(name, tensor, args);
     }
+    let all = Convolution::of(name, tensor, args)?;
+    let bias = bias(args, all.shape[1])?;
     let mut made = Array4::from_shape_fn(all.shape, |(_, output, ..)| bias[output]);
     all.each_tap(|output, pixel, tap| made[output] += all.image[pixel] * all.kernel[tap]);
     Some(of(tensor)?.with(all.flat(made)))
+}
+
+/// What is added to each channel.
+fn bias(args: &Args<'_>, channels: usize) -> Option<Vec<f64>> {
+    let bias = match args.get(1, "bias").filter(|bias| **bias != Value::None) {
+        Some(bias) => of_value(bias)?.numbers.iter().copied().collect(),
+        None => vec![0.0; channels],
+    };
+    (bias.len() == channels).then_some(bias)
+}
+
+/// A transposed convolution: what the convolution with the same weight hands on to its input, of its own input
+/// as the gradient.
+fn transposed(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
+    let axes = match name {
+        "conv_transpose1d" => 1,
+        "conv_transpose2d" => 2,
+        _ => return None,
+    };
+    let told = |at: usize, name: &str, default: usize| told(args, (at, name), axes, default);
+    let (stride, padding, more) =
+        (told(2, "stride", 1)?, told(3, "padding", 0)?, told(4, "output_padding", 0)?);
+    let groups = groups(args.get(5, "groups"))?;
+    let dilation = told(6, "dilation", 1)?;
+    let (padding, more) = if axes == 1 { ([0, padding[1]], [0, more[1]]) } else { (padding, more) };
+    let given = planar(axes, &of(tensor)?.numbers)?;
+    let kernel = planar(axes, &of_value(args.get(0, "weight")?)?.numbers)?;
+    let (batch, channels, height, width) = given.dim();
+    let (inputs, inner, rows, columns) = kernel.dim();
+    (channels == inputs && inputs.is_multiple_of(groups)).then_some(())?;
+    let length = |size: usize, taps: usize, at: usize| {
+        let reach = dilation[at].checked_mul(taps.checked_sub(1)?)?.checked_add(1)?;
+        let starts = size.checked_sub(1)?.checked_mul(stride[at])?;
+        let whole = starts.checked_add(reach)?.checked_add(more[at])?;
+        whole.checked_sub(padding[at].checked_mul(2)?)
+    };
+    let outputs = inner.checked_mul(groups)?;
+    let shape = (batch, outputs, length(height, rows, 0)?, length(width, columns, 1)?);
+    let sizes = [shape.0, shape.1, shape.2, shape.3];
+    let count = sizes.iter().try_fold(1usize, |count, size| count.checked_mul(*size))?;
+    (count <= super::MAX_COMPUTED).then_some(())?;
+    let (bias, image) = (bias(args, outputs)?, Array4::zeros(shape));
+    let shape = [batch, channels, height, width];
+    let all = Convolution { axes, image, kernel, stride, padding, dilation, shape }.bounded()?;
+    let mut made = Array4::from_shape_fn(all.image.raw_dim(), |(_, output, ..)| bias[output]);
+    all.each_tap(|place, pixel, tap| made[pixel] += given[place] * all.kernel[tap]);
+    Some(of(tensor)?.with(all.flat(made)))
+}
+
+/// Numbers for each axis, of which one may stand for all. One axis counts as the second of two.
+fn told(
+    args: &Args<'_>,
+    (at, name): (usize, &str),
+    axes: usize,
+    default: usize,
+) -> Option<[usize; 2]> {
+    let told = match args.get(at, name) {
+        None => vec![default; axes],
+        Some(Value::Int(Some(one))) => vec![usize::try_from(*one).ok()?; axes],
+        Some(several) => {
+            let each = several.elements()?;
+            let each = each.iter().map(|one| usize::try_from(known(one)?).ok());
+            each.collect::<Option<Vec<usize>>>()?
+        }
+    };
+    match told[..] {
+        [one] => Some([default, one]),
+        [first, second] if axes == 2 => Some([first, second]),
+        _ => None,
+    }
+}
+
+fn groups(told: Option<&Value>) -> Option<usize> {
+    let groups = told.map_or(Some(1), known)?;
+    usize::try_from(groups).ok().filter(|groups| *groups > 0)
 }
 
 /// What a convolution hands on to its input, its weight or its bias, of the gradient of what it gives.
@@ -78,26 +149,10 @@ impl Convolution {
             "conv2d" => 2,
             _ => return None,
         };
-        let numbers = |at: usize, name: &str, default: usize| -> Option<[usize; 2]> {
-            let told = match args.get(at, name) {
-                None => vec![default; axes],
-                Some(Value::Int(Some(one))) => vec![usize::try_from(*one).ok()?; axes],
-                Some(several) => {
-                    let each = several.elements()?;
-                    let each = each.iter().map(|one| usize::try_from(known(one)?).ok());
-                    each.collect::<Option<Vec<usize>>>()?
-                }
-            };
-            match told[..] {
-                [one] => Some([default, one]),
-                [first, second] if axes == 2 => Some([first, second]),
-                _ => None,
-            }
-        };
+        let told = |at: usize, name: &str, default: usize| told(args, (at, name), axes, default);
         let (stride, padding, dilation) =
-            (numbers(2, "stride", 1)?, numbers(3, "padding", 0)?, numbers(4, "dilation", 1)?);
-        let groups = args.get(5, "groups").map_or(Some(1), known)?;
-        let groups = usize::try_from(groups).ok().filter(|groups| *groups > 0)?;
+            (told(2, "stride", 1)?, told(3, "padding", 0)?, told(4, "dilation", 1)?);
+        let groups = groups(args.get(5, "groups"))?;
         let padding = if axes == 1 { [0, padding[1]] } else { padding };
         let image = planar(axes, &of(tensor)?.numbers)?;
         let kernel = planar(axes, &of_value(args.get(0, "weight")?)?.numbers)?;
@@ -112,10 +167,15 @@ impl Convolution {
             Some(padded.checked_sub(reach)? / stride[at] + 1)
         };
         let shape = [batch, outputs, length(height, rows, 0)?, length(width, columns, 1)?];
-        let mut extents = shape.iter().chain([&inner, &rows, &columns]);
-        let steps = extents.try_fold(1usize, |steps, size| steps.checked_mul(*size))?;
-        let all = Convolution { axes, image, kernel, stride, padding, dilation, shape };
-        (steps <= MAX_STEPS).then_some(all)
+        Convolution { axes, image, kernel, stride, padding, dilation, shape }.bounded()
+    }
+
+    /// The same, unless it takes too many multiplications.
+    fn bounded(self) -> Option<Convolution> {
+        let (_, inner, rows, columns) = self.kernel.dim();
+        let mut extents = self.shape.into_iter().chain([inner, rows, columns]);
+        let steps = extents.try_fold(1usize, |steps, size| steps.checked_mul(size))?;
+        (steps <= MAX_STEPS).then_some(self)
     }
 
     /// Goes over all multiplications: what each adds to, the number of the image, and that of the kernel.

@@ -74,7 +74,13 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Da
             along(of(tensor)?, axis, |row| softmax(row, name == "log_softmax"))
         }
         "normalize" => unit(tensor, args),
-        "softplus" if args.0.is_empty() => each(tensor, softplus),
+        "softplus" => {
+            let (beta, bound) = (number(0, "beta", 1.0)?, number(1, "threshold", 20.0)?);
+            each(tensor, |x| match beta * x {
+                scaled if scaled > bound => x,
+                scaled => scaled.exp().ln_1p() / beta,
+            })
+        }
         "elu" => {
             let alpha = number(0, "alpha", 1.0)?;
             each(tensor, |x| if x > 0.0 { x } else { alpha * x.exp_m1() })
@@ -112,6 +118,7 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Da
             each(tensor, |x| if x >= 0.0 { x } else { slope * x })
         }
         "logsumexp" => reduced(tensor, args, log_sum),
+        "quantile" => quantile(tensor, args),
         "var" | "std" => deviation(name == "std", tensor, args),
         "norm" => norm(tensor, args),
         "layer_norm" | "rms_norm" => normalized(name == "layer_norm", tensor, args),
@@ -132,6 +139,24 @@ pub(super) fn log_sum(row: &[f64]) -> f64 {
 
 fn length(row: &[f64]) -> f64 {
     row.iter().map(|number| number * number).sum::<f64>().sqrt()
+}
+
+/// `torch.quantile`, of one part.
+fn quantile(tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
+    let part = as_float(args.get(0, "q")?).filter(|part| (0.0..=1.0).contains(part))?;
+    let is_linear = args
+        .keyword("interpolation")
+        .is_none_or(|how| matches!(how, Value::Str(how) if &**how == "linear"));
+    is_linear.then_some(())?;
+    let named = |at: usize, name: &str| Some((Some(Name::from(name)), args.get(at, name)?.clone()));
+    let rest: Vec<_> = [named(1, "dim"), named(2, "keepdim")].into_iter().flatten().collect();
+    reduced(tensor, &Args(&rest), |row| {
+        let mut row = row.to_vec();
+        row.sort_by(f64::total_cmp);
+        let place = part * (row.len() - 1) as f64;
+        let (below, above) = (row[place.floor() as usize], row[place.ceil() as usize]);
+        below + (above - below) * place.fract()
+    })
 }
 
 /// What `F.normalize` divides by at least.

@@ -41,18 +41,94 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Da
                 error => delta * (error - 0.5 * delta),
             })
         }
+        "soft_margin_loss" => of_each(tensor, args, |x, y| (-y * x).exp().ln_1p()),
+        "hinge_embedding_loss" => {
+            let margin = margin(args, 1.0)?;
+            of_each(tensor, args, |x, y| if y == 1.0 { x } else { (margin - x).max(0.0) })
+        }
+        "poisson_nll_loss" => {
+            let is_log = args.keyword("log_input").map_or(Some(true), truth)?;
+            let is_full = args.keyword("full").map_or(Some(false), truth)?;
+            let eps = args.keyword("eps").map_or(Some(1e-8), as_float)?;
+            (!is_full).then(|| {
+                of_each(tensor, args, |x, y| match is_log {
+                    true => x.exp() - y * x,
+                    false => x - y * (x + eps).ln(),
+                })
+            })?
+        }
+        "margin_ranking_loss" => ranked(tensor, args),
+        "triplet_margin_loss" => triplets(tensor, args),
+        "cosine_embedding_loss" => embedded(tensor, args),
         "kl_div" => divergence(tensor, args),
         "cosine_similarity" => similarity(tensor, args),
         "pairwise_distance" if args.get(1, "p").is_none() => {
             let eps = args.get(2, "eps").map_or(Some(1e-6), as_float)?;
-            of_rows(tensor, args.get(0, "x2")?, -1, args.get(3, "keepdim"), |a, b| {
-                let squares = a.iter().zip(b).map(|(a, b)| (a - b + eps) * (a - b + eps));
-                squares.sum::<f64>().sqrt()
-            })
+            apart(tensor, args.get(0, "x2")?, eps, args.get(3, "keepdim"))
         }
         "cdist" if args.get(1, "p").is_none() => distances(tensor, args),
         _ => None,
     }
+}
+
+fn margin(args: &Args<'_>, default: f64) -> Option<f64> {
+    args.keyword("margin").map_or(Some(default), as_float)
+}
+
+/// Losses of elements, reduced to their mean unless `reduction` says otherwise.
+fn mean_of(losses: Data, args: &Args<'_>) -> Option<Data> {
+    let count = losses.numbers.len() as f64;
+    reduced(losses, count, args)
+}
+
+/// `F.margin_ranking_loss`.
+fn ranked(tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
+    (args.positional().len() <= 2).then_some(())?;
+    let margin = margin(args, 0.0)?;
+    let (first, second) = (of(tensor)?, of_value(args.get(0, "input2")?)?);
+    let target = of_value(args.get(1, "target")?)?;
+    let apart = zipped(&first.numbers, &second.numbers, |a, b| Some(a - b))?;
+    let loss = |apart: f64, target: f64| Some((margin - target * apart).max(0.0));
+    mean_of(first.with(zipped(&apart, &target.numbers, loss)?), args)
+}
+
+/// `F.triplet_margin_loss` of Euclidean distances.
+fn triplets(tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
+    let is_plain = args.positional().len() <= 2
+        && args.keyword("p").is_none_or(|p| as_float(p) == Some(2.0))
+        && args.keyword("swap").is_none_or(|swap| truth(swap) == Some(false));
+    is_plain.then_some(())?;
+    let (margin, eps) = (margin(args, 1.0)?, args.keyword("eps").map_or(Some(1e-6), as_float)?);
+    let distance = |at: usize, name: &str| apart(tensor, args.get(at, name)?, eps, None);
+    let (near, far) = (distance(0, "positive")?, distance(1, "negative")?);
+    let loss = |near: f64, far: f64| Some((near - far + margin).max(0.0));
+    mean_of(near.with(zipped(&near.numbers, &far.numbers, loss)?), args)
+}
+
+/// `F.cosine_embedding_loss`.
+fn embedded(tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
+    (args.positional().len() <= 2).then_some(())?;
+    let margin = margin(args, 0.0)?;
+    let target = of_value(args.get(1, "target")?)?;
+    let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    // As in PyTorch's own formula.
+    const EPS: f64 = 1e-12;
+    let alike = of_rows(tensor, args.get(0, "input2")?, -1, None, |a, b| {
+        product(a, b) / ((product(a, a) + EPS) * (product(b, b) + EPS)).sqrt()
+    })?;
+    (alike.numbers.shape() == target.numbers.shape()).then_some(())?;
+    let losses = zipped(&alike.numbers, &target.numbers, |alike, target| {
+        Some(if target == 1.0 { 1.0 - alike } else { (alike - margin).max(0.0) })
+    })?;
+    mean_of(alike.with(losses), args)
+}
+
+/// The Euclidean distances of rows, with `eps` added to each difference.
+fn apart(tensor: &Tensor, other: &Value, eps: f64, keeps: Option<&Value>) -> Option<Data> {
+    of_rows(tensor, other, -1, keeps, |a, b| {
+        let squares = a.iter().zip(b).map(|(a, b)| (a - b + eps) * (a - b + eps));
+        squares.sum::<f64>().sqrt()
+    })
 }
 
 /// Whether a loss is computed of each number by itself, before it is reduced.
@@ -61,10 +137,13 @@ pub(super) fn is_of_each(name: &str) -> bool {
         name,
         "binary_cross_entropy"
             | "binary_cross_entropy_with_logits"
+            | "hinge_embedding_loss"
             | "huber_loss"
             | "l1_loss"
             | "mse_loss"
+            | "poisson_nll_loss"
             | "smooth_l1_loss"
+            | "soft_margin_loss"
     )
 }
 
