@@ -17,6 +17,7 @@ use crate::host::torch::{
 use crate::host::value::dtype::{is_complex, is_float, number_dtype, with_number};
 use crate::host::value::number::as_number;
 use crate::host::value::{Callable, Dict, Missing, Tensor, Value};
+use crate::project::GIVES_KERNEL;
 use crate::project::Resolution;
 use crate::project::installation;
 use crate::project::launchers::REGISTERS;
@@ -549,9 +550,7 @@ pub(crate) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
             iteration::range(&args.positional()).map_or(Value::Ints, Value::List)
         }
         path if REGISTERS.contains(&path) => registrar(args),
-        ["torch", "library", "wrap_triton"] => {
-            args.get(0, "triton_kernel").cloned().unwrap_or(Value::Unknown)
-        }
+        GIVES_KERNEL => args.get(0, "triton_kernel").cloned().unwrap_or(Value::Unknown),
         ["torch", "nn", "Parameter"] | ["torch", "nn", "parameter", "Parameter" | "Buffer"] => {
             args.get(0, "data").cloned().unwrap_or(Value::Unknown)
         }

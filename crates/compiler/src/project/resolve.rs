@@ -59,6 +59,13 @@ pub fn resolve_expr(
     Resolver::new(sources).expr(scope, body, id, None)
 }
 
+/// What gives a kernel as it is, so that PyTorch's compiler sees its launch.
+pub(crate) const GIVES_KERNEL: &[&str] = &["torch", "library", "wrap_triton"];
+
+fn is_path(path: &[Name], known: &[&str]) -> bool {
+    path.iter().map(|part| &**part).eq(known.iter().copied())
+}
+
 /// What the binding `at` means.
 pub fn resolve_item(sources: &dyn Sources, at: ItemRef) -> Resolution {
     Resolver::new(sources).item(at)
@@ -534,6 +541,15 @@ impl<'a> Resolver<'a> {
                 match self.step(|resolver| resolver.expr(scope, body, *value, before)) {
                     Resolution::Undefined => Resolution::Undefined,
                     base => self.member(&base, attr),
+                }
+            }
+            Expr::Call { callee, args } => {
+                let called = self.step(|resolver| resolver.expr(scope, body, *callee, before));
+                match (called, args.first()) {
+                    (Resolution::External(path), Some(arg)) if is_path(&path, GIVES_KERNEL) => {
+                        self.step(|resolver| resolver.expr(scope, body, arg.value, before))
+                    }
+                    _ => Resolution::Unknown,
                 }
             }
             _ => Resolution::Unknown,
