@@ -80,6 +80,7 @@ pub(crate) fn better_of(
         Order::Written => false,
         Order::FewRegisters | Order::DepthFirst => {
             saves_registers(manifest, waits, &best.1, &other)
+                || reads_at_once(manifest, waits, &best.1, &other)
         }
         Order::PlainAddresses => shortens_loops(manifest, &best.1, &other),
         Order::NarrowOffsets => narrows_loops(manifest, &best.1, &other),
@@ -104,6 +105,27 @@ fn saves_registers(
         && !grows
         && !reads_less(manifest, written, other)
         && !is_better_as_written(manifest, waits, written, other)
+}
+
+/// Whether `other` takes the place of `written` because each thread has a quarter more on its way at once, where it waits
+/// for memory but once, and hardly anything else changes. On an H200, gradients of a cross entropy take 0.995 times as
+/// long so; a step of Adam took 1.010 times as long with 12 CTAs instead of 10.
+fn reads_at_once(
+    manifest: &Manifest,
+    waits: Waits,
+    written: &Assembled,
+    other: &Assembled,
+) -> bool {
+    let sizes = written.code_bytes().zip(other.code_bytes());
+    let grows = sizes.is_none_or(|(written, other)| other > written + written / 16);
+    let [a, b] = [written, other].map(|it| it.bytes_in_flight().unwrap_or(0));
+    let [room, other_room] = [written, other].map(|assembled| resident_blocks(manifest, assembled));
+    waits == Waits::Once
+        && 4 * b >= 5 * a
+        && b > 0
+        && !grows
+        && other_room == room
+        && other.report.spills_no_more_than(&written.report)
 }
 
 /// Whether a kernel that waits for memory but once gains nothing by more warps: each thread would have

@@ -15,7 +15,8 @@
 //! rows in another order 0.991 to 0.999, activations and other kernels that write what they read 0.995 to 1.001. Others
 //! mostly take longer: sums of more values than are written up to 1.045 times, those that compute random numbers 1.02 to
 //! 1.06 times, those with several results 0.993 to 1.03 times, and reductions of rows, in which threads meet anyway, up
-//! to 1.01 times. Copies by warps, which need not wait for each other, gain no more.
+//! to 1.01 times. So do those that write where they read: on an H200, gradients of a cross entropy in f32 take 1.006 times
+//! as long, those in bf16 as long. Copies by warps, which need not wait for each other, gain no more.
 
 use super::LANES;
 use crate::analysis::axis::AxisInfos;
@@ -47,7 +48,7 @@ pub(super) fn store_in_bulk(func: &mut Function) -> bool {
 }
 
 /// The only write of a kernel that runs straight through and computes little, if it is the last access, writes
-/// a run of memory and at least as much as is read.
+/// a run of memory, not the one that is read, and at least as much as is read.
 fn chosen(func: &Function) -> Option<Inst> {
     let insts = func.walk();
     let opcode = |inst: &Inst| func.insts[*inst].opcode;
@@ -64,7 +65,12 @@ fn chosen(func: &Function) -> Option<Inst> {
     let streams = func.options.num_warps > 1
         && steps <= MOST_STEPS
         && !insts.iter().map(opcode).any(meets_or_repeats);
-    let fits = streams && is_last && opcode(inst) == Opcode::Store;
+    let ptr = |inst: &Inst| func.insts[*inst].operand_opt(0);
+    let in_place = || {
+        let mut loads = insts.iter().filter(|inst| opcode(inst) == Opcode::Load);
+        loads.any(|load| ptr(load) == ptr(inst))
+    };
+    let fits = streams && is_last && opcode(inst) == Opcode::Store && !in_place();
     (fits && is_run(func, &func.insts[*inst], read)).then_some(*inst)
 }
 

@@ -103,7 +103,7 @@ file 0 = \"k.py\"
         assert_eq!(
             load,
             "8 elements per thread, 4 in a row along axis 0\n\n\
-             `register[1, 2, 512] lane[4, 8, 16, 32, 64] warp[128, 256] -> axis0:10`"
+             `register[1, 2, 128] lane[4, 8, 16, 32, 64] warp[256, 512] -> axis0:10`"
         );
         assert_eq!(layouts.at(at(50, 61)), None);
         assert!(Layouts::of("nothing", "sm_90a").at(at(50, 60)).is_none());
