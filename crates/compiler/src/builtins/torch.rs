@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::diagnostic::misspelled;
+use crate::hir::Name;
 
 /// Names, in no order.
 pub(crate) type Names = FxHashSet<&'static str>;
@@ -32,6 +33,12 @@ fn names(kind: &str, of: &str) -> Option<&'static Names> {
 /// The members of a module, such as `torch.nn`, that has a row.
 pub(crate) fn members(module: &str) -> Option<&'static Names> {
     names("module", module)
+}
+
+/// Whether a path is of a member of a module that has a row.
+pub(crate) fn has(path: &[Name]) -> bool {
+    let Some((name, module)) = path.split_last() else { return false };
+    members(&module.join(".")).is_some_and(|members| members.contains(&**name))
 }
 
 /// The members of the instances of a class that has a row.

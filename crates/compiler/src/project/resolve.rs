@@ -8,7 +8,7 @@ use super::{
     ItemRef, Resolution, Scope, Sources, decorators, function, item, item_scope, named_tuple,
     paths, triton,
 };
-use crate::builtins::{self, PYTHON, PYTHON_HOST, TritonVersion};
+use crate::builtins::{self, PYTHON, PYTHON_HOST, TritonVersion, torch};
 use crate::hir::{
     Arg, ArgKind, Body, Expr, ExprId, Guard, Item, ItemKind, Literal, Module, Name, Occasion,
     PYTHON_NAMES, names_by_star,
@@ -217,6 +217,8 @@ impl<'a> Resolver<'a> {
     fn weight(&self, found: &Resolution) -> Weight {
         match found {
             Resolution::Unknown | Resolution::Undefined => Weight::Unknown,
+            // PyTorch is there wherever kernels are.
+            Resolution::External(path) if torch::has(path) => Weight::Followed,
             Resolution::External(_) => Weight::External,
             Resolution::Constant(at) if self.is_none(*at) => Weight::Placeholder,
             Resolution::TritonModule(_) => Weight::Triton,

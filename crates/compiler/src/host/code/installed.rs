@@ -1,9 +1,10 @@
 //! What a module binds in a `try` that asks for packages: which of its bindings there is depends on
 //! what is installed.
 
-use crate::hir::{Body, Expr, Handler, ItemKind, Module, SourceMap, Stmt, StmtId};
+use crate::builtins::{TORCH, torch};
+use crate::hir::{Body, Expr, ExprId, Handler, ItemKind, Module, SourceMap, Stmt, StmtId};
 use crate::host::Host;
-use crate::project::{ItemRef, Resolution, resolve_item, triton};
+use crate::project::{ItemRef, Resolution, Scope, resolve_expr, resolve_item, triton};
 use crate::source::{FileId, TextRange};
 
 /// Packages that are there wherever kernels are.
@@ -48,7 +49,6 @@ impl Host<'_> {
             Stmt::Try { body, handlers, .. } => {
                 !handlers.is_empty()
                     && main.map.stmts[id].contains_range(bound.range)
-                    && !self.succeeds(at.file, &module, (&main.body, &main.map), body)
                     && !self.finds_imports(at.file, (&main.body, &main.map), body, handlers)
             }
             _ => false,
@@ -61,7 +61,8 @@ impl Host<'_> {
         same.map(|index| ItemRef { index, ..at }).collect()
     }
 
-    /// Whether handlers only wait for imports that fail, and none of these statements does so.
+    /// Whether handlers only wait for imports that fail, and none of these statements does so, or these cannot fail
+    /// at all.
     pub(crate) fn finds_imports(
         &self,
         file: FileId,
@@ -75,7 +76,8 @@ impl Host<'_> {
             kinds.is_some_and(|kind| IMPORT_ERRORS.contains(&&**kind))
         };
         let finds = |stmt: &StmtId| self.imports_installed(file, &module, map.stmts[*stmt]);
-        !handlers.is_empty() && handlers.iter().all(waits) && stmts.iter().all(finds)
+        let finds_all = || handlers.iter().all(waits) && stmts.iter().all(finds);
+        !handlers.is_empty() && (finds_all() || self.succeeds(file, &module, (body, map), stmts))
     }
 
     /// Whether statements only import what is there everywhere, and bind what cannot fail.
@@ -88,12 +90,38 @@ impl Host<'_> {
     ) -> bool {
         stmts.iter().all(|stmt| match &body.stmts[*stmt] {
             Stmt::Pass | Stmt::Unsupported("ClassDef" | "FunctionDef") => true,
-            Stmt::Assign { value, .. } => matches!(body.exprs[*value], Expr::Literal(_)),
+            Stmt::Assign { value, .. } => self.can_be_had(file, body, *value),
+            Stmt::If { body: then, orelse, .. } => {
+                [then, orelse].iter().all(|stmts| self.succeeds(file, module, (body, map), stmts))
+            }
             Stmt::Unsupported("Import" | "ImportFrom") => {
                 self.imports_installed(file, module, map.stmts[*stmt])
             }
             _ => false,
         })
+    }
+
+    /// Whether an expression only names what is there everywhere, lists it, or calls it without arguments.
+    fn can_be_had(&self, file: FileId, body: &Body, expr: ExprId) -> bool {
+        let all = |items: &[ExprId]| items.iter().all(|item| self.can_be_had(file, body, *item));
+        match &body.exprs[expr] {
+            Expr::Literal(_) => true,
+            Expr::Tuple(items) | Expr::List(items) => all(items),
+            Expr::Dict(entries) => entries.iter().all(|(key, value)| {
+                key.is_some_and(|key| self.can_be_had(file, body, key))
+                    && self.can_be_had(file, body, *value)
+            }),
+            Expr::Call { callee, args } if args.is_empty() => self.can_be_had(file, body, *callee),
+            Expr::Attribute { .. } => {
+                let scope = Scope { file, path: &[] };
+                match resolve_expr(self.sources, scope, body, expr) {
+                    Resolution::External(path) => torch::has(&path),
+                    Resolution::Triton(path) => triton::can_import(&path),
+                    _ => false,
+                }
+            }
+            _ => false,
+        }
     }
 
     /// Whether all that an import statement asks for is there everywhere.
@@ -110,8 +138,8 @@ impl Host<'_> {
             match resolve_item(self.sources, ItemRef { file, index: index as u32 }) {
                 Resolution::External(path) => match path.as_slice() {
                     [package] => is_installed(package),
-                    [package, _] => is_installed(package) && &**package != crate::builtins::TORCH,
-                    _ => false,
+                    [package, _] if &**package != TORCH => is_installed(package),
+                    path => torch::has(path),
                 },
                 Resolution::Triton(path) => triton::can_import(&path),
                 Resolution::Unknown | Resolution::Undefined => false,
