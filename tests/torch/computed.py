@@ -109,6 +109,40 @@ torch.nn.NLLLoss()(x.log_softmax(1), i) | torch.nn.NLLLoss(ignore_index=3)(x.log
 torch.nn.NLLLoss(reduction='none')(x.log_softmax(1), i) | torch.nn.SmoothL1Loss(beta=0.2)(x, y)
 torch.nn.SmoothL1Loss(reduction='none')(x, y) | torch.nn.SELU()(x) | torch.nn.Softsign()(x) | torch.nn.Tanhshrink()(x)
 torch.nn.PixelShuffle(2)(g) | torch.nn.modules.loss.L1Loss()(x, y) | torch.nn.modules.activation.ReLU()(x)
+torch.cartesian_prod(r, r) | torch.cartesian_prod(i, i, i).float() | torch.tril_indices(3, 4).float() | torch.triu_indices(4, 3, 1).float()
+torch.block_diag(x, y, r) | torch.kron(x, y) | torch.kron(r, r) | torch.nn.utils.rnn.pad_sequence([r, r[:3]], batch_first=True)
+torch.nn.utils.rnn.pad_sequence([x, y[:2]]) | torch.cross(b[0, :, :3], b[1, :, :3], dim=-1) | torch.linalg.cross(b[0, :, :3], b[1, :, :3])
+torch.logspace(0, 1, 5) | torch.logspace(0, 3, 4, 2.0) | x.logcumsumexp(1) | x.kthvalue(2, dim=1).values
+x.kthvalue(3, dim=0, keepdim=True).indices.float() | x.median(dim=1).values | x.median(0, keepdim=True).values | x.quantile(0.5)
+x.quantile(0.3, dim=1) | torch.quantile(x, 0.9, dim=0, keepdim=True) | x.nansum() | x.nanmean(1) | torch.isclose(x, y, atol=0.5).float()
+torch.special.erfinv(x.clamp(-0.5, 0.5)) | torch.erfinv(p.clamp(max=0.999)) | F.prelu(x, r[:1]) | torch.nn.functional.interpolate(g, scale_factor=2)
+F.interpolate(g, size=(7, 3)) | F.interpolate(g, scale_factor=2, mode="bilinear") | F.interpolate(g, size=(3, 9), mode="bilinear", align_corners=True)
+F.interpolate(b, size=4, mode="linear") | F.interpolate(b, scale_factor=3) | F.unfold(g, 2) | F.unfold(g, (2, 3), padding=1, stride=2)
+F.unfold(g, 2, dilation=2) | F.conv_transpose2d(g, w[:4]) | F.conv_transpose2d(g, w[:4], stride=2, padding=1, output_padding=1)
+F.conv_transpose2d(g, w[:4], r[:4], groups=2, dilation=2) | F.conv_transpose1d(b, k) | F.conv_transpose1d(b, k, r[:4], 2, 1) | torch.nn.Unfold(2)(g)
+F.poisson_nll_loss(x, p) | F.hinge_embedding_loss(x, y.sign().detach()) | F.margin_ranking_loss(x, y, p.sign().detach())
+F.margin_ranking_loss(x, y, p.sign().detach(), margin=0.3) | F.triplet_margin_loss(x, y, p) | F.triplet_margin_loss(x, y, p, margin=0.2, reduction="none")
+F.cosine_embedding_loss(x, y, p[:, 0].round().mul(2).sub(1).detach()) | F.soft_margin_loss(x, y.sign().detach()) | torch.linalg.inv(m[:5] + 3 * torch.eye(5))
+torch.inverse(m[:5] + 3 * torch.eye(5)) | torch.linalg.det(m[:5]) | m[:5].det() | torch.linalg.solve(m[:5] + 3 * torch.eye(5), m[:5])
+torch.linalg.cholesky(m @ m.T + torch.eye(6)) | torch.linalg.solve_triangular(y[:, :4].tril() + 2 * torch.eye(4), x, upper=False)
+torch.linalg.solve_triangular(y[:, :4] + 2 * torch.eye(4), x, upper=True)
+torch.linalg.solve_triangular(y[:, :4] + 2 * torch.eye(4), x[:, :4], upper=False, left=False)
+torch.linalg.solve_triangular(y[:, :4], x, upper=True, unitriangular=True) | torch.linalg.multi_dot([x, m, m.T]) | torch.linalg.matrix_power(m[:5], 3)
+torch.matrix_power(m[:5], 2) | torch.linalg.inv(b[:, :4, :4] + 4 * torch.eye(4)) | torch.linalg.inv(c @ b + 4 * torch.eye(6)) | torch.dstack((x, y))
+torch.dstack((r, r)) | torch.column_stack((x, y)) | torch.column_stack((r, r)) | torch.column_stack((r[:4], x)) | torch.histc(x, 5)
+torch.histc(i.float(), bins=6, min=0, max=5) | torch.gcd(i, i + 2).float() | torch.heaviside(x, y) | torch.ldexp(x, i[:1])
+torch.float_power(p, 2).float() | torch.scalar_tensor(2.0) * x | x.logit(eps=0.1) | p.clamp(max=0.9).logit() | torch.sinc(x)
+torch.isin(i, j).float() | torch.isin(j, i, invert=True).float() | torch.xlogy(x, p) | torch.special.xlogy(x, p)
+F.grid_sample(g, b[..., :2].reshape(2, 4, 1, 2)) | F.grid_sample(g, b[..., :2].reshape(2, 2, 2, 2), padding_mode="border", align_corners=True)
+F.grid_sample(g, b[..., :2].reshape(2, 2, 2, 2) * 0.3, mode="nearest", align_corners=False)
+F.grid_sample(g, b[..., :2].reshape(2, 2, 2, 2), mode="bilinear", padding_mode="zeros", align_corners=True) | torch.nn.AvgPool2d(2, ceil_mode=True)(g)
+torch.nn.AvgPool2d(2, 1, 1, count_include_pad=False)(g) | torch.nn.AvgPool2d(2, divisor_override=3)(g)
+torch.nn.AvgPool2d(3, 2, 1, ceil_mode=True)(g) | torch.nn.AvgPool2d(3, 2, 1, ceil_mode=True, count_include_pad=False)(g)
+F.avg_pool2d(g, 2, padding=1, ceil_mode=True) | F.max_pool2d(g, 3, 2, 1, ceil_mode=True) | F.max_pool2d(g, 2, ceil_mode=True) | torch.nn.Softplus()(x)
+torch.nn.Softplus(2.0)(x) | F.softplus(x, beta=3) | F.softplus(x * 10, 2, 5) | torch.nn.MaxPool2d(2)(g) | torch.nn.MaxPool2d(2, 1)(g)
+torch.nn.MaxPool1d(3, stride=2, padding=1)(b) | F.avg_pool1d(b, 4, 3, ceil_mode=True) | F.adaptive_max_pool2d(g, 2) | F.adaptive_avg_pool2d(g, 3)
+torch.linalg.cross(b[:, :3, :3], c[:, :3, :3]) | F.interpolate(g, (3, 9), None, "bilinear", True)
+torch.linalg.solve(c @ b + 4 * torch.eye(6), b.transpose(1, 2)) | x.log().nanmean()
 """
 
 PROGRAM = '''import torch, triton
@@ -157,13 +191,18 @@ def floats(expression):
 
 
 def differentiated(expression):
-    """What gives the gradients, and what these are; nothing where there are none."""
+    """What gives the gradients, and what these are; nothing where there are none, or PyTorch has no rule for them."""
     inputs = {name: numbers.clone().requires_grad_(numbers.is_floating_point()) if numbers.is_floating_point() else numbers
               for name, numbers in INPUTS.items()}
     made = computed(expression, inputs)
     if not made.requires_grad:
         return None
-    (made * torch.linspace(-0.7, 0.9, made.numel()).reshape(made.shape)).sum().backward()
+    try:
+        (made * torch.linspace(-0.7, 0.9, made.numel()).reshape(made.shape)).sum().backward()
+    except RuntimeError as error:
+        if "not implemented" not in str(error):
+            raise
+        return None
     with_gradient = [name for name in floats(expression) if inputs[name].grad is not None]
     gradients = ", ".join(f"{name}.grad.flatten()" for name in with_gradient)
     text = GRADIENTS.format(expression=expression, gradients=gradients)

@@ -53,12 +53,16 @@ pub fn check_results(
     let mut found: Vec<Diagnostic> =
         failures.iter().filter_map(|failure| finding(sources, file, failure)).collect();
     for fault in faulty.take() {
-        let is_it = |known: &Diagnostic| known.code == fault.code && known.primary == fault.primary;
-        if !found.iter().any(is_it) {
+        if !found.iter().any(|known| is_same(known, &fault)) {
             found.push(fault);
         }
     }
     found
+}
+
+/// Whether two findings tell the same of one place.
+fn is_same(a: &Diagnostic, b: &Diagnostic) -> bool {
+    a.code == b.code && a.primary == b.primary
 }
 
 /// Executes launches, as long as the work suffices that they may take together.
@@ -109,8 +113,10 @@ impl Launches<'_> {
         let outside = ran.faults.iter().filter(|fault| fault.kind == FaultKind::Outside);
         for fault in outside.chain(race) {
             let finding = executed::finding(&func, &launch.launch, &launch.spec, fault);
-            if !self.is_told_without(&func, launch, &finding) {
-                self.faulty.borrow_mut().extend(self.placed(finding, launch, calls));
+            let Some(placed) = self.placed(finding.clone(), launch, calls) else { continue };
+            let is_known = self.faulty.borrow().iter().any(|known| is_same(known, &placed));
+            if !is_known && !self.is_told_without(&func, launch, &finding) {
+                self.faulty.borrow_mut().push(placed);
             }
         }
         Some(ran)
@@ -127,7 +133,7 @@ impl Launches<'_> {
         let spec = Specialization { launches: vec![known], ..launch.spec.clone() };
         let pause = || self.sources.checkpoint();
         let told = check_accesses(func, &spec, &pause);
-        told.iter().any(|(told, _)| told.code == finding.code && told.primary == finding.primary)
+        told.iter().any(|(told, _)| is_same(told, finding))
     }
 
     /// A finding in a kernel, in the file that runs: at what leads to the launch there, where the kernel is in

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use crate::builtins::TORCH;
-use crate::hir::{Arg, ArgKind, Expr, ExprId, Function, Item, ItemKind, MainBlock, Name};
+use crate::hir::{
+    Arg, ArgKind, Body, Expr, ExprId, Function, Item, ItemKind, Literal, MainBlock, Name,
+};
 use crate::host::Host;
 use crate::host::code::arguments::Args;
 use crate::host::torch::autograd::Applied;
@@ -103,7 +105,8 @@ impl Host<'_> {
         decorators: &[Resolution],
     ) -> Option<Value> {
         function.decorators.iter().zip(decorators).find_map(|(decorator, found)| {
-            matches!(found, Resolution::Function(_)).then_some(())?;
+            let is_named = names_operation(&function.body, *decorator);
+            (is_named && matches!(found, Resolution::Function(_))).then_some(())?;
             match self.head_expr(file, scope, function, *decorator) {
                 Value::Callable(Callable::Registrar(name)) => Some(Value::Str(name)),
                 _ => None,
@@ -215,6 +218,15 @@ impl Host<'_> {
         };
         is_of_operation.then_some(given)
     }
+}
+
+/// Whether a call is given the name of an operation.
+fn names_operation(body: &Body, call: ExprId) -> bool {
+    let Expr::Call { args, .. } = &body.exprs[call] else { return false };
+    args.iter().any(|arg| match &body.exprs[arg.value] {
+        Expr::Literal(Literal::Str(name)) => name.contains("::"),
+        _ => false,
+    })
 }
 
 fn function_of(value: &Value) -> Option<ItemRef> {

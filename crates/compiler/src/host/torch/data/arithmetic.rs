@@ -339,7 +339,8 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Da
         return Some(Data::new("i1", super::of(tensor)?.numbers.mapv(function)));
     }
     if let Some((function, gives_truths)) = of_two(name) {
-        return two(name, tensor, args, function, gives_truths);
+        let made = two(name, tensor, args, function, gives_truths)?;
+        return Some(if name == "float_power" { Data::new("fp64", made.numbers) } else { made });
     }
     match name {
         "lerp" => {

@@ -69,8 +69,12 @@ fn of_linear_algebra(name: &str, args: &Args<'_>, ties: Ties) -> Option<Made> {
     match name {
         "matmul" => of_method("matmul", tensor, &rest, ties),
         "norm" | "vector_norm" => layers::length_of(tensor, &rest).map(Made::One),
-        "cross" => of_method("cross", tensor, &rest, ties),
-        "diagonal" => None,
+        "cross" => {
+            let last = (Some(Name::from("dim")), Value::Int(Some(-1)));
+            let told = rest.keyword("dim").is_some();
+            let args: Vec<_> = rest.0.iter().cloned().chain((!told).then_some(last)).collect();
+            of_method("cross", tensor, &Args(&args), ties)
+        }
         name => solved::made_of(name, tensor, &rest),
     }
 }

@@ -73,7 +73,7 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Ma
         "histc" => histogram(&data()?, args)?.into(),
         "isin" => {
             let (data, among) = (data()?, of_value(args.get(0, "test_elements")?)?);
-            let others = args.get(2, "invert").map_or(Some(false), truth)?;
+            let others = args.keyword("invert").map_or(Some(false), truth)?;
             let is_among = |number: &f64| among.numbers.iter().any(|other| other == number);
             (data.numbers.len().checked_mul(among.numbers.len())? <= MAX_COMPARED).then_some(())?;
             let numbers = data.numbers.map(|number| f64::from(is_among(number) != others));

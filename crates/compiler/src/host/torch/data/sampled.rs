@@ -27,7 +27,7 @@ type Share = (usize, f64);
 /// `F.interpolate`, along one axis after the other.
 fn resized(data: &Data, args: &Args<'_>) -> Option<Data> {
     let given = |at: usize, name: &str| args.get(at, name).filter(|given| **given != Value::None);
-    let corners = given(4, "align_corners").map_or(Some(false), truth)?;
+    let corners = given(3, "align_corners").map_or(Some(false), truth)?;
     let is_plain = ["recompute_scale_factor", "antialias"]
         .iter()
         .all(|name| args.keyword(name).is_none_or(|told| truth(told) == Some(false)));
