@@ -97,14 +97,18 @@ fn saves_registers(
     written: &Assembled,
     other: &Assembled,
 ) -> bool {
-    let sizes = written.code_bytes().zip(other.code_bytes());
-    let grows = sizes.is_none_or(|(written, other)| other > written + written / 5);
     let [a, b] = [written, other].map(|assembled| &assembled.report);
     b.spill_store_bytes <= a.spill_store_bytes
         && is_an_eighth_less(a.registers, b.registers)
-        && !grows
+        && !grows(written, other, 5)
         && !reads_less(manifest, written, other)
         && !is_better_as_written(manifest, waits, written, other)
+}
+
+/// Whether the code of `other` is longer by more than one part in so many, or it is not known how long it is.
+fn grows(written: &Assembled, other: &Assembled, parts: u64) -> bool {
+    let sizes = written.code_bytes().zip(other.code_bytes());
+    sizes.is_none_or(|(written, other)| other > written + written / parts)
 }
 
 /// Whether `other` takes the place of `written` because each thread has a quarter more on its way at once, where it waits
@@ -116,14 +120,12 @@ fn reads_at_once(
     written: &Assembled,
     other: &Assembled,
 ) -> bool {
-    let sizes = written.code_bytes().zip(other.code_bytes());
-    let grows = sizes.is_none_or(|(written, other)| other > written + written / 16);
     let [a, b] = [written, other].map(|it| it.bytes_in_flight().unwrap_or(0));
     let [room, other_room] = [written, other].map(|assembled| resident_blocks(manifest, assembled));
     waits == Waits::Once
         && 4 * b >= 5 * a
         && b > 0
-        && !grows
+        && !grows(written, other, 16)
         && other_room == room
         && other.report.spills_no_more_than(&written.report)
 }

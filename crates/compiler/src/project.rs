@@ -53,7 +53,7 @@ pub(crate) use kernels::{is_wrapped_by_call, is_wrapped_by_known_calls, wrapping
 pub use launchers::launching_names;
 pub use memory::MemorySources;
 pub use named_tuple::{Field, named_tuple_fields};
-pub(crate) use resolve::{GIVES_KERNEL, fact, resolve_before};
+pub(crate) use resolve::{GIVES_KERNEL, fact, is_external, resolve_before};
 pub(crate) use resolve::{never_runs, resolve_member_under, resolve_under};
 pub use resolve::{resolve, resolve_expr, resolve_item, resolve_member};
 pub use routes::calling_names;

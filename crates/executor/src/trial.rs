@@ -11,10 +11,6 @@ use crate::{Arg, BufferId, Buffers, FindingKind, Kernel, Options, RunReport};
 pub struct Executor;
 
 impl Execute for Executor {
-    fn faults(&self, func: &Function, trial: &Trial) -> Vec<Fault> {
-        self.left_with_faults(func, trial).1
-    }
-
     fn left(&self, func: &Function, trial: &Trial) -> Left {
         self.ran(func, trial, Options::default()).0
     }

@@ -37,14 +37,16 @@ const MAX_WORK: u64 = 8 << 20;
 
 /// Executes kernels.
 pub trait Execute {
-    /// What goes wrong in a launch, as far as its work allows to see.
-    fn faults(&self, func: &Function, trial: &Trial) -> Vec<Fault>;
-
     /// What a launch leaves in memory.
     fn left(&self, func: &Function, trial: &Trial) -> Left;
 
-    /// The same, with what goes wrong in it.
+    /// The same, with what goes wrong in it, as far as its work allows to see.
     fn left_with_faults(&self, func: &Function, trial: &Trial) -> (Left, Vec<Fault>);
+
+    /// What goes wrong in a launch.
+    fn faults(&self, func: &Function, trial: &Trial) -> Vec<Fault> {
+        self.left_with_faults(func, trial).1
+    }
 }
 
 /// What a launch leaves.

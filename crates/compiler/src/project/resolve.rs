@@ -62,8 +62,9 @@ pub fn resolve_expr(
 /// What gives a kernel as it is, so that PyTorch's compiler sees its launch.
 pub(crate) const GIVES_KERNEL: &[&str] = &["torch", "library", "wrap_triton"];
 
-fn is_path(path: &[Name], known: &[&str]) -> bool {
-    path.iter().map(|part| &**part).eq(known.iter().copied())
+/// Whether something is what stands at this path outside of the project.
+pub(crate) fn is_external(found: &Resolution, path: &[&str]) -> bool {
+    matches!(found, Resolution::External(found) if found.iter().map(|name| &**name).eq(path.iter().copied()))
 }
 
 /// What the binding `at` means.
@@ -547,8 +548,8 @@ impl<'a> Resolver<'a> {
             }
             Expr::Call { callee, args } => {
                 let called = self.step(|resolver| resolver.expr(scope, body, *callee, before));
-                match (called, args.first()) {
-                    (Resolution::External(path), Some(arg)) if is_path(&path, GIVES_KERNEL) => {
+                match args.first() {
+                    Some(arg) if is_external(&called, GIVES_KERNEL) => {
                         self.step(|resolver| resolver.expr(scope, body, arg.value, before))
                     }
                     _ => Resolution::Unknown,

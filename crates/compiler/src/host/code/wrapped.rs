@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use crate::hir::{Class, ExprId, Function, Name, ParamKind};
 use crate::host::code::statics::Owner;
-use crate::host::objects::instances::is_external;
 use crate::host::objects::records::is_data_maker;
 use crate::host::value::{Callable, Value};
 use crate::host::{Frame, Host};
 use crate::project::{
-    self, ItemRef, Resolution, Scope, callee, class, function, item, resolve_expr, resolve_item,
+    self, ItemRef, Resolution, Scope, callee, class, function, is_external, item, resolve_expr,
+    resolve_item,
 };
 use crate::source::FileId;
 

@@ -12,7 +12,7 @@ use crate::host::objects::records::is_data_base;
 use crate::host::torch::modules::{CHANGE_SEQUENCE, known_class, torch_class};
 use crate::host::value::{Callable, Value};
 use crate::host::{Frame, Host};
-use crate::project::{self, ItemRef, Resolution, Scope, class, resolve_expr};
+use crate::project::{self, ItemRef, Resolution, Scope, class, is_external, resolve_expr};
 
 /// Classes whose bases are followed no deeper than this.
 const MAX_BASES: usize = 8;
@@ -477,8 +477,4 @@ fn is_torch_module(base: &Resolution) -> bool {
 fn is_torch_optimizer(base: &Resolution) -> bool {
     let paths = [&[TORCH, "optim", "Optimizer"][..], &[TORCH, "optim", "optimizer", "Optimizer"]];
     paths.iter().any(|path| is_external(base, path))
-}
-
-pub(crate) fn is_external(found: &Resolution, path: &[&str]) -> bool {
-    matches!(found, Resolution::External(found) if found.iter().map(|name| &**name).eq(path.iter().copied()))
 }

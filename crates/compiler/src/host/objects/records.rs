@@ -5,9 +5,8 @@ use std::sync::Arc;
 use crate::hir::{Arg, ArgKind, Class, Expr, ExprId, Literal, Name};
 use crate::host::Host;
 use crate::host::code::arguments::Args;
-use crate::host::objects::instances::is_external;
 use crate::host::value::Value;
-use crate::project::{self, ItemRef, Resolution, Scope, class, resolve, resolve_expr};
+use crate::project::{self, ItemRef, Resolution, Scope, class, is_external, resolve, resolve_expr};
 use crate::source::FileId;
 use crate::specialization::TupleNames;
 

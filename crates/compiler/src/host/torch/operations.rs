@@ -13,7 +13,7 @@ use crate::host::torch::autograd::Applied;
 use crate::host::value::{Callable, Value};
 use crate::project::launchers::{REGISTERS, REGISTERS_GRADIENT, registrations};
 use crate::project::routes::imported_files;
-use crate::project::{ItemRef, Resolution, Scope, item, resolve_expr};
+use crate::project::{ItemRef, Resolution, Scope, is_external, item, resolve_expr};
 use crate::source::FileId;
 
 /// The attribute of a `torch.library.Library` that says what its operations are under.
@@ -64,12 +64,8 @@ impl Host<'_> {
     /// The name under which a function is registered.
     fn registers(&mut self, file: FileId, item: &Item, function: &Arc<Function>) -> Option<Value> {
         let decorators = self.decorators(file, &item.scope, function);
-        let registers = |found: &Resolution| match found {
-            Resolution::External(path) => REGISTERS
-                .iter()
-                .any(|known| path.iter().map(|part| &**part).eq(known.iter().copied())),
-            _ => false,
-        };
+        let registers =
+            |found: &Resolution| REGISTERS.iter().any(|known| is_external(found, known));
         let Some(at) = decorators.iter().position(registers) else {
             return self.registered_by_project(file, &item.scope, function, &decorators);
         };
@@ -193,9 +189,7 @@ impl Host<'_> {
         let is_method =
             resolve_expr(self.sources, scope, &main.body, *object) == Resolution::Function(at);
         let function = resolve_expr(self.sources, scope, &main.body, callee);
-        let path = [TORCH, "library", REGISTERS_GRADIENT];
-        let is_function = matches!(function, Resolution::External(found)
-            if found.iter().map(|part| &**part).eq(path));
+        let is_function = is_external(&function, &[TORCH, "library", REGISTERS_GRADIENT]);
         let mut given = Vec::new();
         for arg in args {
             let value = self.module_expr(at.file, &[], (&main.body, &main.map), arg.value);

@@ -345,7 +345,9 @@ fn sorted(data: &Data, axis: usize, falls: bool, ties: Ties) -> Option<(Data, Da
 
 /// The numbers along an axis that so many others come before, with their positions.
 fn of_rank(data: &Data, axis: usize, rank: usize, keeps: bool, ties: Ties) -> Option<Made> {
-    (rank < data.numbers.len_of(Axis(axis))).then_some(())?;
+    // Where one is none the functions differ.
+    let has_order = !data.numbers.iter().any(|number| number.is_nan());
+    (has_order && rank < data.numbers.len_of(Axis(axis))).then_some(())?;
     let (values, positions) = sorted(data, axis, false, ties)?;
     let at_rank = |data: Data| {
         let numbers = data.numbers.index_axis(Axis(axis), rank).to_owned();

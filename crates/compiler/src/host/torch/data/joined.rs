@@ -14,11 +14,6 @@ use crate::host::value::number::as_float;
 
 /// What `torch.NAME(...)` puts together or writes; `None` for other functions.
 pub(super) fn made_by(name: &str, args: &Args<'_>) -> Option<Data> {
-    // What is worked out without numbers does not say the type of these.
-    let is_open = matches!(name, "logspace" | "scalar_tensor" | "tril_indices" | "triu_indices");
-    if is_open && args.keyword("dtype").is_some() {
-        return None;
-    }
     match name {
         "cat" | "concat" | "concatenate" | "column_stack" | "dstack" | "hstack" | "row_stack"
         | "stack" | "vstack" => joined(name, args),
@@ -30,10 +25,7 @@ pub(super) fn made_by(name: &str, args: &Args<'_>) -> Option<Data> {
         }
         "tril_indices" | "triu_indices" => triangle_positions(name == "tril_indices", args),
         "pad_sequence" => padded_rows(args),
-        "scalar_tensor" => {
-            let number = of_value(args.get(0, "s")?)?.number()?;
-            Some(Data::new("fp32", ArrayD::from_elem(IxDyn(&[]), number)))
-        }
+        "scalar_tensor" => of_value(args.get(0, "s")?),
         _ if OF_TYPE.iter().any(|(class, _)| *class == name) => {
             let data = args.get(0, "data")?;
             matches!(data, Value::Tuple(_) | Value::List(_)).then(|| listed(data))?

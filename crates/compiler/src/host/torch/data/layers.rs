@@ -148,11 +148,12 @@ fn quantile(tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
         .keyword("interpolation")
         .is_none_or(|how| matches!(how, Value::Str(how) if &**how == "linear"));
     is_linear.then_some(())?;
-    let named = |at: usize, name: &str| Some((Some(Name::from(name)), args.get(at, name)?.clone()));
-    let rest: Vec<_> = [named(1, "dim"), named(2, "keepdim")].into_iter().flatten().collect();
-    reduced(tensor, &Args(&rest), |row| {
+    reduced(tensor, &Args(&axes_behind_first(args)), |row| {
         let mut row = row.to_vec();
         row.sort_by(f64::total_cmp);
+        if row.iter().any(|number| number.is_nan()) {
+            return f64::NAN;
+        }
         let place = part * (row.len() - 1) as f64;
         let (below, above) = (row[place.floor() as usize], row[place.ceil() as usize]);
         below + (above - below) * place.fract()
@@ -206,15 +207,19 @@ fn gated(tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
     Some(data.with(zipped(&first.to_owned(), &second.to_owned(), gated)?))
 }
 
+/// The axes that are reduced, and whether they are kept, of a function that is told something else first.
+fn axes_behind_first(args: &Args<'_>) -> Vec<(Option<Name>, Value)> {
+    let named = |(at, name): (usize, &str)| Some((Some(name.into()), args.get(at, name)?.clone()));
+    [(1, "dim"), (2, "keepdim")].into_iter().filter_map(named).collect()
+}
+
 /// The Euclidean norm that a function of `torch.linalg` gives: of matrices, that of Frobenius.
 pub(super) fn length_of(tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
     let order = args.get(0, "ord").filter(|order| **order != Value::None);
     let is_vector = tensor.shape.as_ref()?.len() == 1
         || args.get(1, "dim").is_some_and(|dim| dim.elements().is_none());
     order.is_none_or(|order| is_vector && as_float(order) == Some(2.0)).then_some(())?;
-    let named = |at: usize, name: &str| Some((Some(Name::from(name)), args.get(at, name)?.clone()));
-    let rest: Vec<_> = [named(1, "dim"), named(2, "keepdim")].into_iter().flatten().collect();
-    reduced(tensor, &Args(&rest), length)
+    reduced(tensor, &Args(&axes_behind_first(args)), length)
 }
 
 /// The Euclidean norm.
