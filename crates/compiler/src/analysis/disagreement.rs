@@ -20,10 +20,10 @@ use crate::specialization::{Discovery, KnownArg, PastLaunch, Specialization, exe
 const MAX_LAUNCHES: u32 = 100;
 
 /// Elements that the operations of all launches of a run may go through.
-const MAX_WORK: u64 = 1 << 26;
+const MAX_WORK: u64 = 1 << 28;
 
 /// The same of one launch.
-const MAX_WORK_OF_ONE: u64 = 1 << 25;
+const MAX_WORK_OF_ONE: u64 = 1 << 27;
 
 /// Findings about what host code of `file` compares after launches, and is not what it must be, and about
 /// launches that leave their memory, or whose programs race.

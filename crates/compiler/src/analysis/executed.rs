@@ -29,11 +29,17 @@ pub(super) use past::{Ran, ran};
 /// Launches of one specialization that are executed.
 const MAX_TRIALS: usize = 2;
 
-/// Elements of all buffers of a launch.
-const MAX_ELEMENTS: i128 = 1 << 20;
+/// How large a launch may be that is executed.
+#[derive(Clone, Copy)]
+struct Limits {
+    /// Elements of all its buffers.
+    elements: i128,
+    /// Elements that its operations may go through.
+    work: u64,
+}
 
-/// Elements that the operations of a launch may go through; what comes later is not seen.
-const MAX_WORK: u64 = 8 << 20;
+/// Those of a launch of which not all numbers are known; what comes later is not seen.
+const LIMITS: Limits = Limits { elements: 1 << 20, work: 8 << 20 };
 
 /// Executes kernels.
 pub trait Execute {
@@ -146,7 +152,7 @@ pub(super) fn check(
             let find = || past::left(launch, lowering, executor);
             buffer.numbers().or_else(|| left.get_or_init(find).numbers(buffer, scalar))
         };
-        let trial = trial(func, launch, &deciding, &numbers)?;
+        let trial = trial((func, launch), &deciding, &numbers, LIMITS)?;
         Some((launch, trial))
     });
     let mut found = Vec::new();
@@ -278,14 +284,15 @@ fn deciders(func: &Function) -> EntitySet<Value> {
 /// A launch as it is executed, where enough of it is known: what its buffers hold that are at the
 /// positions `deciding`, which `numbers` tells.
 fn trial(
-    func: &Function,
-    launch: &KnownLaunch,
+    (func, launch): (&Function, &KnownLaunch),
     deciding: &[usize],
     numbers: &dyn Fn(&KnownBuffer, Scalar) -> Option<Vec<f64>>,
+    limits: Limits,
 ) -> Option<Trial> {
     let grid = launch.grid.filter(|_| !launch.doubtful && launch.arg_faults.is_empty())?;
-    let mut trial = Trial { grid, args: Vec::new(), buffers: Vec::new(), work: MAX_WORK };
+    let mut trial = Trial { grid, args: Vec::new(), buffers: Vec::new(), work: limits.work };
     let mut numbered: Vec<(u32, usize)> = Vec::new();
+    let mut rest = limits.elements;
     let body = &func.regions[func.body].args;
     for (position, (param, value)) in func.params.iter().zip(body).enumerate() {
         let arg = match launch.arg(&param.name)? {
@@ -300,6 +307,8 @@ fn trial(
                     None => {
                         let at = trial.buffers.len();
                         numbered.extend(buffer.id.map(|id| (id, at)));
+                        rest = rest.checked_sub(buffer.before.checked_add(buffer.elements)?)?;
+                        (rest >= 0).then_some(())?;
                         trial.buffers.push(memory(&param.name, scalar, buffer)?);
                         at
                     }
@@ -318,14 +327,12 @@ fn trial(
         };
         trial.args.push(arg);
     }
-    let elements: usize = trial.buffers.iter().map(|buffer| buffer.numbers.len()).sum();
-    (elements as i128 <= MAX_ELEMENTS).then_some(trial)
+    Some(trial)
 }
 
 /// Memory that holds something.
 fn memory(name: &str, scalar: Scalar, buffer: &KnownBuffer) -> Option<TrialBuffer> {
-    let elements = buffer.before.checked_add(buffer.elements)?;
-    let elements = usize::try_from(elements).ok().filter(|_| elements <= MAX_ELEMENTS)?;
+    let elements = usize::try_from(buffer.before.checked_add(buffer.elements)?).ok()?;
     // Different in each element, and in every format of floats; not in order.
     let number = |at: usize| match scalar.is_int() {
         true => ((at * 7 + 3) % 97) as f64,

@@ -4,6 +4,7 @@ pub(crate) mod agreement;
 pub(crate) mod arguments;
 pub(crate) mod assign;
 pub(crate) mod calls;
+pub(crate) mod certain;
 pub(crate) mod doubt;
 pub(crate) mod expr;
 pub(crate) mod failing;

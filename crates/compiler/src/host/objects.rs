@@ -112,7 +112,7 @@ impl Host<'_> {
                 self.set_attribute(object, &"saved_tensors".into(), Value::Tuple(saved));
                 Value::None
             }
-            "add_argument" => {
+            "add_argument" | "addoption" => {
                 self.add_argument(object, args);
                 Value::Unknown
             }
@@ -126,7 +126,9 @@ impl Host<'_> {
             "add_argument_group"
             | "add_mutually_exclusive_group"
             | "add_subparsers"
-            | "add_parser" => Value::Object(object),
+            | "add_parser"
+            | "getgroup" => Value::Object(object),
+            "getoption" => self.option_by_default(object, args),
             "parse_args" => self.parsed(object, args),
             "parse_known_args" => {
                 Value::Tuple(vec![self.parsed(object, args), Value::List(Vec::new())])

@@ -387,7 +387,9 @@ impl<'a> HostFile<'a> {
             let mut calls = calls_to_launchers(self.sources, self.file);
             calls.extend(ways(self.sources, self.file).launchers.iter().cloned());
             let names = self.mentions.reaching(calls.clone()).union(&calls).cloned().collect();
-            let calling = self.items_to_run(&FxHashSet::default(), &names);
+            let launches = self.module.launches.iter();
+            let launching = launches.filter_map(|launch| launching_item(&self.module, launch));
+            let calling = self.items_to_run(&launching.collect(), &names);
             items.retain(|index| calling.contains(index));
             let launches = |main: &MainBlock| {
                 self.module.launches.iter().any(|launch| main.range.contains_range(launch.range))
@@ -696,10 +698,10 @@ fn takes_nothing(item: &Item) -> bool {
     }
 }
 
-/// Whether it is one, or a test, which decorators give what it takes.
+/// Whether it is one, or a test, also of a class, which decorators and fixtures give what it takes.
 fn is_given_all(item: &Item) -> bool {
     let is_test = |item: &Item| match &item.kind {
-        ItemKind::Function(function) => item.scope.is_empty() && is_test(function),
+        ItemKind::Function(function) => item.scope.len() <= 1 && is_test(function),
         _ => false,
     };
     takes_nothing(item) || is_test(item)

@@ -4,7 +4,8 @@ use cranelift_entity::EntitySet;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{
-    Execute, Fault, FaultKind, Trial, TrialArg, TrialBuffer, deciders, reads_leading_to, trial,
+    Execute, Fault, FaultKind, Limits, Trial, TrialArg, TrialBuffer, deciders, reads_leading_to,
+    trial,
 };
 use crate::analysis::roots::Roots;
 use crate::analysis::written::written_params;
@@ -14,9 +15,11 @@ use crate::host::{Contents, LeftMemory, MadeMemory, Making};
 use crate::ir::{Elem, Function, Opcode, Scalar, Value};
 use crate::specialization::{Happened, KnownArg, KnownBuffer, KnownLaunch, PastLaunch, PastStep};
 
-/// Elements that the operations of an earlier launch may go through; where it would be more, nothing is
-/// known of what it leaves.
-const MAX_WORK: u64 = 1 << 20;
+/// Those of an earlier launch; where it is larger, nothing is known of what it leaves.
+const LIMITS_OF_EARLIER: Limits = Limits { elements: 1 << 20, work: 1 << 20 };
+
+/// Elements of all buffers of a launch of which all numbers are known.
+const MAX_KNOWN: i128 = 1 << 23;
 
 /// Memory as launches left it, by allocation.
 #[derive(Debug, Default)]
@@ -92,8 +95,8 @@ fn after(
     let (known_at, begun_at) = (with(&known), with(&begun));
     let are_known = |read: &Vec<usize>| read.iter().all(|position| known_at.contains(position));
     reads_leading_to(&func, deciders(&func)).filter(are_known)?;
-    let trial = trial(&func, launch, &begun_at, &begun)?;
-    let numbers = executor.left(&func, &Trial { work: MAX_WORK, ..trial.clone() }).memory?;
+    let trial = trial((&func, launch), &begun_at, &begun, LIMITS_OF_EARLIER)?;
+    let numbers = executor.left(&func, &trial).memory?;
     let written = written_params(&func)?;
     let is_told = |position: usize| match written.contains(&position) {
         true => {
@@ -139,8 +142,9 @@ pub(in crate::analysis) fn ran(
     let known_at: Vec<usize> = with.map(|(position, ..)| position).collect();
     let are_known = |read: &Vec<usize>| read.iter().all(|position| known_at.contains(position));
     reads_leading_to(func, deciders(func)).filter(are_known)?;
-    let trial = trial(func, launch, &known_at, &known)?;
-    let (left, mut faults) = executor.left_with_faults(func, &Trial { work, ..trial.clone() });
+    let limits = Limits { elements: MAX_KNOWN, work };
+    let trial = trial((func, launch), &known_at, &known, limits)?;
+    let (left, mut faults) = executor.left_with_faults(func, &trial);
     // Whether two stores differ depends on what is stored.
     let all_known = buffers(func, launch).all(|(position, ..)| known_at.contains(&position));
     faults.retain(|fault| all_known || fault.kind == FaultKind::Outside);

@@ -3,7 +3,7 @@
 
 use cranelift_entity::PrimaryMap;
 
-use crate::hir::{Arg, CompareOp, Expr, ExprId, Name, Stmt, UnaryOp};
+use crate::hir::{Arg, Body, CompareOp, Expr, ExprId, Name, Stmt, UnaryOp};
 use crate::host::code::arguments::Args;
 use crate::host::code::operators::truth;
 use crate::host::torch::data::{self, Data, Difference, Tolerance};
@@ -31,7 +31,7 @@ const LEAST_ERROR: f64 = 0.05;
 const PART: f64 = 0.25;
 
 /// Assignments that lead from a name to what was compared.
-const MAX_STEPS: u32 = 3;
+pub(super) const MAX_STEPS: u32 = 3;
 
 impl Host<'_> {
     /// Whether numbers are computed that say something of a launch.
@@ -140,20 +140,15 @@ impl Host<'_> {
                     let sides = [*first, *right].map(|side| (None, self.expr(frame, side)));
                     return self.agrees("equal", &Args(&sides)).and_then(|all| truth(&all));
                 }
+                if let Some(holds) = self.holds_throughout(frame, (*callee, args)) {
+                    return holds;
+                }
                 let before = self.close_calls;
                 let value = self.expr(frame, test);
                 truth(&value).filter(|_| self.close_calls == before)
             }
             Expr::Name(name) if steps < MAX_STEPS => {
-                let mut assigned = body.stmts.values().filter_map(|stmt| match stmt {
-                    Stmt::Assign { targets, value } => match targets[..] {
-                        [target] => (body.exprs[target].as_name() == Some(name)).then_some(*value),
-                        _ => None,
-                    },
-                    _ => None,
-                });
-                let value = assigned.next().filter(|_| assigned.next().is_none())?;
-                self.by_far(frame, value, steps + 1)
+                self.by_far(frame, assigned(body, name)?, steps + 1)
             }
             _ => None,
         }
@@ -166,6 +161,9 @@ impl Host<'_> {
         left: ExprId,
         right: ExprId,
     ) -> Option<bool> {
+        if let Some(holds) = self.counts_compare(frame, op, [left, right]) {
+            return holds;
+        }
         let [left, right] = [left, right].map(|side| self.expr(frame, side));
         let (left, right) = (as_float(&left)?, as_float(&right)?);
         let exceeds = |error: f64, bound: f64| {
@@ -181,6 +179,18 @@ impl Host<'_> {
             _ => None,
         }
     }
+}
+
+/// What a name is, where code assigns it once.
+pub(super) fn assigned(body: &Body, name: &Name) -> Option<ExprId> {
+    let mut assigned = body.stmts.values().filter_map(|stmt| match stmt {
+        Stmt::Assign { targets, value } => match targets[..] {
+            [target] => (body.exprs[target].as_name() == Some(name)).then_some(*value),
+            _ => None,
+        },
+        _ => None,
+    });
+    assigned.next().filter(|_| assigned.next().is_none())
 }
 
 /// The comparison of which a call asks whether it holds throughout: `(a == b).all()`, `torch.all(a == b)`.
@@ -202,7 +212,7 @@ fn compared_throughout(
 }
 
 /// What is compared.
-fn sides<'a>(args: &Args<'a>) -> Option<[&'a Value; 2]> {
+pub(super) fn sides<'a>(args: &Args<'a>) -> Option<[&'a Value; 2]> {
     const NAMES: [&[&str]; 2] =
         [&["input", "actual", "a", "x"], &["other", "expected", "desired", "b", "y"]];
     let side = |at: usize| {
@@ -220,7 +230,7 @@ fn of_side(value: &Value) -> Option<Data> {
 }
 
 /// What a function allows.
-fn tolerance(function: &str, args: &Args<'_>) -> Tolerance {
+pub(super) fn tolerance(function: &str, args: &Args<'_>) -> Tolerance {
     if matches!(function, "equal" | "array_equal" | "assert_array_equal" | "assert_equal") {
         return Tolerance::NONE;
     }

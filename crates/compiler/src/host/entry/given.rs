@@ -21,8 +21,11 @@ const MAX_SETS: usize = 8;
 /// The methods of a class of tests that run before each of them, in order.
 const SET_UP: &[&str] = &["setUpClass", "setup_class", "setUp", "setup_method"];
 
-/// The parameter by which a fixture has its own parameters.
+/// The parameter by which a fixture has its own parameters, and how pytest is started.
 const REQUEST: &str = "request";
+
+/// The function by which code beside tests adds options to pytest.
+const ADDS_OPTIONS: &str = "pytest_addoption";
 
 /// Fixtures that ask for each other are followed no deeper than this.
 const MAX_FIXTURES: usize = 4;
@@ -322,9 +325,11 @@ impl Host<'_> {
         }
         for param in &found.params[args.len().min(found.params.len())..] {
             let value = match given.chosen.get(&fixture) {
-                Some(value) if &*param.name == REQUEST => {
-                    let value = (Some("param".into()), value.clone());
-                    self.namespace(&Args(&[value]))
+                chosen if &*param.name == REQUEST => {
+                    let mut request =
+                        vec![(Some("config".into()), self.started_with(fixture.file))];
+                    request.extend(chosen.map(|value| (Some("param".into()), value.clone())));
+                    self.namespace(&Args(&request))
                 }
                 _ => match self.fixture(fixture.file, &[], &param.name) {
                     Some(other) if other != fixture && depth < MAX_FIXTURES => {
@@ -344,6 +349,18 @@ impl Host<'_> {
         };
         given.made.insert(fixture, value.clone());
         value
+    }
+
+    /// How pytest is started for the tests of a file: without options, of which code beside them adds some.
+    fn started_with(&mut self, file: FileId) -> Value {
+        let config = self.object();
+        let files = self.configuration(file).into_iter().chain([file]);
+        let adding: Vec<ItemRef> =
+            files.filter_map(|file| self.method(file, &[], ADDS_OPTIONS)).collect();
+        for adds_options in adding {
+            self.call_function(adds_options, &[(None, config.clone())]);
+        }
+        config
     }
 
     /// The fixtures that every test of a file uses, of its own and of what configures it.

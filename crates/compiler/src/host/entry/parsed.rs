@@ -58,6 +58,13 @@ impl Host<'_> {
         }
     }
 
+    /// `config.getoption(name, default)` of pytest, which is started without options.
+    pub(crate) fn option_by_default(&self, parser: usize, args: &Args<'_>) -> Value {
+        let Some(Value::Str(name)) = args.get(0, "name") else { return Value::Unknown };
+        let known = self.objects.get(&parser).and_then(|known| known.get(&*attribute_of(name)));
+        known.or(args.get(1, "default")).cloned().unwrap_or(Value::Unknown)
+    }
+
     /// A namespace with what options set and the defaults of the others.
     fn read_options(&mut self, parser: usize, given: &[Value]) -> Option<Value> {
         let arguments = self.parsers.get(&parser)?.clone();
@@ -103,6 +110,11 @@ impl Host<'_> {
     }
 }
 
+/// The attribute that an option sets: `--max-size` sets `max_size`.
+fn attribute_of(option: &str) -> String {
+    option.trim_start_matches('-').replace('-', "_")
+}
+
 /// What `add_argument` adds, and what it is by default.
 fn argument(args: &Args<'_>) -> Option<(Argument, Value)> {
     let text = |value: &Value| match value {
@@ -113,7 +125,7 @@ fn argument(args: &Args<'_>) -> Option<(Argument, Value)> {
     let long = names.iter().find(|name| name.starts_with("--"));
     let sets = match args.keyword("dest").and_then(text) {
         Some(name) => name,
-        None => long.or(names.first())?.trim_start_matches('-').replace('-', "_").into(),
+        None => attribute_of(long.or(names.first())?).into(),
     };
     let is_option = names.first()?.starts_with('-');
     let action = args.keyword("action").and_then(text);

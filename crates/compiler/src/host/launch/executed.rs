@@ -16,7 +16,7 @@ use crate::project::launchers::is_test;
 use crate::source::{FileId, FileRange};
 
 /// Numbers that functions of PyTorch may take to compute others.
-const MAX_EFFORT: i128 = 1 << 25;
+const MAX_EFFORT: i128 = 1 << 26;
 
 /// Functions, methods and operators that multiply each number with many, and how many numbers each counts for.
 const MULTIPLYING: &[&str] = &[

@@ -35,6 +35,7 @@ mod pools;
 mod products;
 mod sampled;
 mod solved;
+mod truths;
 
 pub(crate) use arithmetic::{binary, compared, unary};
 pub(crate) use assigned::whole;
@@ -45,12 +46,13 @@ pub use difference::Difference;
 pub(crate) use difference::{Tolerance, difference, written};
 pub(crate) use draws::{Draws, drawn, of_type};
 pub(crate) use places::places;
+pub(crate) use truths::Truths;
 
 /// Numbers of a tensor that are computed with, where they are not listed already.
 const MAX_NUMBERS: usize = 1 << 14;
 
 /// Numbers of a tensor that are listed, where a run computes all of them.
-pub(crate) const MAX_COMPUTED: usize = 1 << 20;
+pub(crate) const MAX_COMPUTED: usize = 1 << 21;
 
 /// Integers up to this are floats of 64 bits without error.
 const MAX_EXACT: f64 = (1i64 << 53) as f64;

@@ -188,6 +188,15 @@ impl Host<'_> {
         tensors_in(args).into_iter().any(|tensor| self.tape.follows(tensor))
     }
 
+    /// Whether a run that computes all numbers knows that a tensor depends on none whose gradient is wanted:
+    /// where a tensor's numbers are known, so is all that they come from.
+    pub(crate) fn is_apart(&self, tensor: &Tensor) -> bool {
+        self.launcher.is_some()
+            && !self.tape.is_lost
+            && !self.tape.follows(tensor)
+            && data::of(tensor).is_some()
+    }
+
     /// Notes that `maker` made something of `args`.
     pub(crate) fn recorded(&mut self, maker: &Maker, args: &Given, made: Value) -> Value {
         if !self.records() || !self.follows_any(args) {

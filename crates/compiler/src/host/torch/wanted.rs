@@ -90,7 +90,7 @@ impl Host<'_> {
         }
         let is_wanted =
             storage.is_of_wanted || storage.id.is_some_and(|id| self.wanted.contains(&id));
-        (is_wanted && !self.may_be_unwanted).then_some(true)
+        (!self.may_be_unwanted && (is_wanted || self.is_apart(tensor))).then_some(is_wanted)
     }
 
     /// What a function or method makes of `sources`, with what that says of whether its gradient is wanted.
