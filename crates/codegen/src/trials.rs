@@ -23,6 +23,8 @@ const FEW_BYTES: u32 = 256;
 #[derive(Debug)]
 pub(crate) struct Trials {
     lines: u64,
+    /// The most lines of which an attempt may be made.
+    longest: u64,
     /// In squares of lines, as what an attempt costs.
     left: u64,
 }
@@ -31,7 +33,7 @@ impl Trials {
     /// The allowance of a kernel that is written as `ptx`.
     pub(crate) fn of(ptx: &str, has_products: bool) -> Trials {
         let longest = if has_products { LONGEST_WITH_PRODUCTS } else { LONGEST };
-        Trials { lines: ptx.lines().count() as u64, left: longest * longest }
+        Trials { lines: ptx.lines().count() as u64, longest, left: longest * longest }
     }
 
     /// How many of `attempts` may be made beside each other; they are paid for.
@@ -45,6 +47,11 @@ impl Trials {
         let fitting = (self.left / cost).saturating_sub(others as u64).min(attempts as u64);
         self.left -= fitting * cost;
         fitting as usize
+    }
+
+    /// Whether no attempt may be made, unless it promises much.
+    pub(crate) fn is_long(&self) -> bool {
+        self.lines > self.longest
     }
 
     /// Whether attempts may be made to save a kernel from spilling `bytes`.
@@ -71,6 +78,7 @@ mod tests {
         let taken = |lines| of_lines(lines).take(usize::MAX);
         assert_eq!([100, 300, 450, 600, 900, 901].map(taken), [81, 9, 4, 2, 1, 0]);
         assert_eq!(Trials::of(&"\tret;\n".repeat(901), false).take(9), 4, "without products");
+        assert_eq!([900, 901].map(|lines| of_lines(lines).is_long()), [false, true]);
     }
 
     #[test]

@@ -14,6 +14,7 @@ const COMMANDS: &[(&str, Command)] = &[
     ("ptx", ptx),
     ("assemble", assemble),
     ("fits", fits),
+    ("blocks", blocks),
     ("together", together),
     ("quotients", quotients),
 ];
@@ -73,6 +74,25 @@ fn fits(args: &[&str], program: &str) -> String {
             ),
             _ => format!("{arch}: at most {most} registers, {shared} bytes of shared memory\n"),
         }
+    });
+    lines.collect()
+}
+
+/// Whether what was assembled asks for a number of CTAs on each multiprocessor; it is taken not to where there is no
+/// assembler.
+fn blocks(args: &[&str], program: &str) -> String {
+    let assembler = tile_worker::ptxas::find(None, None);
+    if assembler.is_none() {
+        eprintln!("skipped: {}", tile_worker::ptxas::missing());
+    }
+    let lines = args.iter().map(|arch| {
+        let found = compiled(&[arch], program, assembler.clone()).map(|artifact| {
+            match artifact.ptx.split_once(".minnctapersm ") {
+                Some((_, rest)) => format!("{} CTAs", rest.lines().next().unwrap_or("no")),
+                None => "any number of CTAs".to_owned(),
+            }
+        });
+        format!("{arch}: {}\n", found.unwrap_or_else(|error| error))
     });
     lines.collect()
 }
