@@ -74,8 +74,6 @@ pub(crate) struct Host<'a> {
     launcher: Option<&'a dyn Launcher>,
     /// Whether it has executed one.
     pub(crate) executed: bool,
-    /// Numbers that functions of PyTorch took so far to compute others.
-    effort: i128,
     /// The last difference of tensors that a run compared.
     differing: Option<Difference>,
     /// Comparisons of floats so far that a run computes.
@@ -233,7 +231,6 @@ impl<'a> Host<'a> {
             draws: false,
             launcher: None,
             executed: false,
-            effort: 0,
             differing: None,
             close_calls: 0,
             numbers: options.drawn.then(torch::data::Draws::default),

@@ -19,11 +19,39 @@ use crate::specialization::{Discovery, KnownArg, PastLaunch, Specialization, exe
 /// Launches that a run executes.
 const MAX_LAUNCHES: u32 = 100;
 
-/// Elements that the operations of all launches of a run may go through.
-const MAX_WORK: u64 = 1 << 28;
-
-/// The same of one launch.
+/// Elements that the operations of one launch may go through, of all launches of a run, and of all runs of a file.
 const MAX_WORK_OF_ONE: u64 = 1 << 27;
+const MAX_WORK: u64 = 1 << 27;
+const MAX_WORK_OF_FILE: u64 = 1 << 29;
+
+/// Numbers of which functions of PyTorch may compute others in a run, and in all runs of a file.
+const MAX_EFFORT: u64 = 1 << 26;
+const MAX_EFFORT_OF_FILE: u64 = 1 << 28;
+
+/// What a run may still take, and all runs of its file together.
+struct Budget<'a> {
+    own: Cell<u64>,
+    of_file: &'a Cell<u64>,
+}
+
+impl<'a> Budget<'a> {
+    fn new(own: u64, of_file: &'a Cell<u64>) -> Budget<'a> {
+        Budget { own: Cell::new(own), of_file }
+    }
+
+    fn left(&self) -> u64 {
+        self.own.get().min(self.of_file.get())
+    }
+
+    /// Takes some; whether there was so much.
+    fn take(&self, amount: u64) -> bool {
+        let suffices = amount <= self.left();
+        for rest in [&self.own, self.of_file] {
+            rest.set(rest.get().saturating_sub(amount));
+        }
+        suffices
+    }
+}
 
 /// Findings about what host code of `file` compares after launches, and is not what it must be, and about
 /// launches that leave their memory, or whose programs race.
@@ -34,11 +62,13 @@ pub fn check_results(
     file: FileId,
     executor: &dyn Execute,
 ) -> Vec<Diagnostic> {
+    let of_file = [Cell::new(MAX_WORK_OF_FILE), Cell::new(MAX_EFFORT_OF_FILE)];
     let begin = || Launches {
         sources,
         rules,
         executor,
-        rest: Cell::new(MAX_WORK),
+        work: Budget::new(MAX_WORK, &of_file[0]),
+        effort: Budget::new(MAX_EFFORT, &of_file[1]),
         most: Cell::new(MAX_LAUNCHES),
         lowered: RefCell::default(),
         file,
@@ -70,7 +100,10 @@ struct Launches<'a> {
     sources: &'a dyn Sources,
     rules: Rules,
     executor: &'a dyn Execute,
-    rest: Cell<u64>,
+    /// Elements that operations go through.
+    work: Budget<'a>,
+    /// Numbers that functions of PyTorch take.
+    effort: Budget<'a>,
     /// How many more are executed.
     most: Cell<u32>,
     /// What was lowered so far.
@@ -167,10 +200,14 @@ impl Launcher for Launches<'_> {
         if self.most.get() == 0 {
             return Vec::new();
         }
-        let work = self.rest.get().min(MAX_WORK_OF_ONE);
+        let work = self.work.left().min(MAX_WORK_OF_ONE);
         let launch = executed_launch(self.sources, launch);
         let ran = launch.and_then(|launch| self.run(&launch, calls, work)).unwrap_or_default();
-        self.rest.set(self.rest.get().saturating_sub(ran.work));
+        self.work.take(ran.work);
         ran.memory
+    }
+
+    fn allows(&self, effort: u64) -> bool {
+        self.effort.take(effort)
     }
 }

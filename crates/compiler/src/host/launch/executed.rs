@@ -15,9 +15,6 @@ use crate::project::Resolution;
 use crate::project::launchers::is_test;
 use crate::source::{FileId, FileRange};
 
-/// Numbers that functions of PyTorch may take to compute others.
-const MAX_EFFORT: i128 = 1 << 26;
-
 /// Functions, methods and operators that multiply each number with many, and how many numbers each counts for.
 const MULTIPLYING: &[&str] = &[
     "addmm",
@@ -39,6 +36,9 @@ pub(crate) trait Launcher {
     /// What a launch leaves in memory to which these calls lead, the outermost first; nothing where that does not
     /// follow from what is known.
     fn left(&self, launch: &ObservedLaunch, calls: &[FileRange]) -> Vec<LeftMemory>;
+
+    /// Whether functions of PyTorch may compute others of so many numbers more.
+    fn allows(&self, effort: u64) -> bool;
 }
 
 /// What a launch leaves in the memory that a kernel is given.
@@ -104,16 +104,14 @@ impl Host<'_> {
     /// Notes that a function, a method or an operator computes numbers of these: a run that computes too many of
     /// them computes no more, and says nothing.
     pub(crate) fn note_effort<'v>(&mut self, name: &str, of: impl Iterator<Item = &'v Value>) {
-        if self.launcher.is_none() {
-            return;
-        }
+        let Some(launcher) = self.launcher else { return };
         let elements = of.map(|value| match value {
             Value::Tensor(Tensor { storage: Some(storage), .. }) => storage.elements,
             _ => 0,
         });
         let times = if MULTIPLYING.contains(&name) { TIMES_OF_PRODUCTS } else { 1 };
-        self.effort = self.effort.saturating_add(elements.sum::<i128>().saturating_mul(times));
-        if self.effort > MAX_EFFORT {
+        let effort = elements.sum::<i128>().saturating_mul(times);
+        if !launcher.allows(u64::try_from(effort).unwrap_or(u64::MAX)) {
             self.launcher = None;
         }
     }

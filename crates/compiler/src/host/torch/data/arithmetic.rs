@@ -105,6 +105,8 @@ const TRUTHS: &[OfOne] = &[
     ("isfinite", |number| f64::from(number.is_finite())),
     ("isinf", |number| f64::from(number.is_infinite())),
     ("isnan", |number| f64::from(number.is_nan())),
+    ("isneginf", |number| f64::from(number == f64::NEG_INFINITY)),
+    ("isposinf", |number| f64::from(number == f64::INFINITY)),
     ("logical_not", |number| f64::from(number == 0.0)),
 ];
 
