@@ -20,12 +20,12 @@ use crate::specialization::{Discovery, KnownArg, PastLaunch, Specialization, exe
 const MAX_LAUNCHES: u32 = 100;
 
 /// Elements that the operations of one launch may go through, of all launches of a run, and of all runs of a file.
-const MAX_WORK_OF_ONE: u64 = 1 << 27;
-const MAX_WORK: u64 = 1 << 27;
+const MAX_WORK_OF_ONE: u64 = 1 << 25;
+const MAX_WORK: u64 = 1 << 26;
 const MAX_WORK_OF_FILE: u64 = 1 << 29;
 
 /// Numbers of which functions of PyTorch may compute others in a run, and in all runs of a file.
-const MAX_EFFORT: u64 = 1 << 26;
+const MAX_EFFORT: u64 = 1 << 25;
 const MAX_EFFORT_OF_FILE: u64 = 1 << 28;
 
 /// What a run may still take, and all runs of its file together.

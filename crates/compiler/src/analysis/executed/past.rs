@@ -18,8 +18,11 @@ use crate::specialization::{Happened, KnownArg, KnownBuffer, KnownLaunch, PastLa
 /// Those of an earlier launch; where it is larger, nothing is known of what it leaves.
 const LIMITS_OF_EARLIER: Limits = Limits { elements: 1 << 20, work: 1 << 20 };
 
+/// What an element of a launch's memory counts for, whatever operations do.
+const WORK_OF_ELEMENT: u64 = 8;
+
 /// Elements of all buffers of a launch of which all numbers are known.
-const MAX_KNOWN: i128 = 1 << 23;
+const MAX_KNOWN: i128 = 1 << 21;
 
 /// Memory as launches left it, by allocation.
 #[derive(Debug, Default)]
@@ -148,7 +151,10 @@ pub(in crate::analysis) fn ran(
     // Whether two stores differ depends on what is stored.
     let all_known = buffers(func, launch).all(|(position, ..)| known_at.contains(&position));
     faults.retain(|fault| all_known || fault.kind == FaultKind::Outside);
-    let ran = Ran { memory: Vec::new(), work: left.work, faults };
+    // Its memory is gone through before and after it, too.
+    let elements: usize = trial.buffers.iter().map(|buffer| buffer.numbers.len()).sum();
+    let work = left.work.saturating_add(elements as u64 * WORK_OF_ELEMENT);
+    let ran = Ran { memory: Vec::new(), work, faults };
     let Some(numbers) = left.memory else { return Some(ran) };
     let written = written_params(func)?;
     let is_told = |position: usize| {

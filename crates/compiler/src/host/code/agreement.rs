@@ -134,10 +134,8 @@ impl Host<'_> {
                 _ => None,
             },
             Expr::Call { callee, args } => {
-                if let Some(compare) = compared_throughout(&body.exprs, *callee, args) {
-                    let Expr::Compare { first, rest } = &body.exprs[compare] else { return None };
-                    let [(CompareOp::Eq, right)] = &rest[..] else { return None };
-                    let sides = [*first, *right].map(|side| (None, self.expr(frame, side)));
+                if let Some(sides) = equal_throughout(&body.exprs, *callee, args) {
+                    let sides = sides.map(|side| (None, self.expr(frame, side)));
                     return self.agrees("equal", &Args(&sides)).and_then(|all| truth(&all));
                 }
                 if let Some(holds) = self.holds_throughout(frame, (*callee, args)) {
@@ -193,20 +191,23 @@ pub(super) fn assigned(body: &Body, name: &Name) -> Option<ExprId> {
     assigned.next().filter(|_| assigned.next().is_none())
 }
 
-/// The comparison of which a call asks whether it holds throughout: `(a == b).all()`, `torch.all(a == b)`.
-fn compared_throughout(
+/// The sides of an equality of which a call asks whether it holds throughout: `(a == b).all()`,
+/// `torch.all(a == b)`.
+fn equal_throughout(
     exprs: &PrimaryMap<ExprId, Expr>,
     callee: ExprId,
     args: &[Arg],
-) -> Option<ExprId> {
+) -> Option<[ExprId; 2]> {
     let Expr::Attribute { value, attr } = &exprs[callee] else { return None };
-    if **attr != *"all" {
-        return None;
-    }
-    let is_compare = |id: &ExprId| matches!(exprs[*id], Expr::Compare { .. });
-    match args {
-        [] => Some(*value).filter(is_compare),
-        [one] => Some(one.value).filter(is_compare),
+    let asked = match args {
+        _ if **attr != *"all" => return None,
+        [] => *value,
+        [one] => one.value,
+        _ => return None,
+    };
+    let Expr::Compare { first, rest } = &exprs[asked] else { return None };
+    match rest[..] {
+        [(CompareOp::Eq, right)] => Some([*first, right]),
         _ => None,
     }
 }

@@ -122,7 +122,7 @@ impl Host<'_> {
         let Some(count) = views::span(tensor).and_then(|count| usize::try_from(count).ok()) else {
             return known;
         };
-        if self.launcher.is_none() || count > MAX_COMPUTED {
+        if count > MAX_COMPUTED || !self.launcher.is_some_and(|it| it.allows(count as u64)) {
             return known;
         }
         let known = match (&known, tensor.dtype.as_deref()) {

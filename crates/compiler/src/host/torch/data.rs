@@ -52,7 +52,7 @@ pub(crate) use truths::Truths;
 const MAX_NUMBERS: usize = 1 << 14;
 
 /// Numbers of a tensor that are listed, where a run computes all of them.
-pub(crate) const MAX_COMPUTED: usize = 1 << 21;
+pub(crate) const MAX_COMPUTED: usize = 1 << 20;
 
 /// Integers up to this are floats of 64 bits without error.
 const MAX_EXACT: f64 = (1i64 << 53) as f64;

@@ -8,7 +8,7 @@ use crate::host::code::arguments::Args;
 use crate::host::value::{Tensor, Value};
 
 /// Multiplications of one convolution; beyond, its numbers are not worked out.
-const MAX_STEPS: usize = 1 << 25;
+const MAX_STEPS: usize = 1 << 23;
 
 /// A convolution of an image of planes. One axis counts as the second of two.
 struct Convolution {
