@@ -395,6 +395,8 @@ pub(crate) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
         | ["torch", "compiler", "allow_in_graph" | "disable"]
         | ["torch", "_dynamo", "allow_in_graph" | "disable"]
         | ["torch", "jit", "ignore" | "script"]
+        | ["torch", "amp", "custom_bwd" | "custom_fwd"]
+        | ["torch", "cuda", "amp", "custom_bwd" | "custom_fwd"]
         | ["functools", "cache" | "lru_cache"] => match args.positional()[..] {
             [
                 function @ (Value::Named(Resolution::Function(_))
