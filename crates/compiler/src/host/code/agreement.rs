@@ -6,7 +6,7 @@ use cranelift_entity::PrimaryMap;
 use crate::hir::{Arg, Body, CompareOp, Expr, ExprId, Name, Stmt, UnaryOp};
 use crate::host::code::arguments::Args;
 use crate::host::code::operators::truth;
-use crate::host::torch::data::{self, Data, Difference, Tolerance};
+use crate::host::torch::data::{self, Data, Difference, LEAST_ERROR, PART, TIMES, Tolerance};
 use crate::host::torch::misuse::Misuse;
 use crate::host::value::dtype::is_integer;
 use crate::host::value::number::as_float;
@@ -22,13 +22,6 @@ const ASSERTING: &[[&str; 3]] = &[
     ["torch", "testing", "assert_close"],
     ["triton", "testing", "assert_close"],
 ];
-
-/// An error is not below a bound by far where it is so many times the bound, and this much.
-const TIMES: f64 = 4.0;
-const LEAST_ERROR: f64 = 0.05;
-
-/// A likeness is not above a bound by far where it is below it by this part of it.
-const PART: f64 = 0.25;
 
 /// Assignments that lead from a name to what was compared.
 pub(super) const MAX_STEPS: u32 = 3;

@@ -46,7 +46,7 @@ pub use difference::Difference;
 pub(crate) use difference::{Tolerance, difference, written};
 pub(crate) use draws::{Draws, drawn, of_type};
 pub(crate) use places::places;
-pub(crate) use truths::Truths;
+pub(crate) use truths::{LEAST_ERROR, PART, TIMES, Truths};
 
 /// Numbers of a tensor that are computed with, where they are not listed already.
 const MAX_NUMBERS: usize = 1 << 14;

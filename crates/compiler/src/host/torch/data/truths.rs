@@ -13,8 +13,8 @@ use crate::host::value::dtype::is_integer;
 const OPEN: f64 = 0.5;
 
 /// An error exceeds a bound by far where it is so many times the bound, and this much.
-const TIMES: f64 = 4.0;
-const LEAST_ERROR: f64 = 0.05;
+pub(crate) const TIMES: f64 = 4.0;
+pub(crate) const LEAST_ERROR: f64 = 0.05;
 
 /// The same of errors of which there are few.
 const TIMES_OF_FEW: f64 = 16.0;
@@ -24,7 +24,7 @@ const LEAST_OF_FEW: f64 = 0.5;
 const SHARE: f64 = 0.01;
 
 /// An error is below a bound by far where it is below it by this part of it.
-const PART: f64 = 0.25;
+pub(crate) const PART: f64 = 0.25;
 
 /// Numbers are unequal by far where they are apart by this part of the greater one, and this much.
 const UNEQUAL: f64 = 0.05;
@@ -70,8 +70,13 @@ impl Truths {
         tolerance: Tolerance,
     ) -> Option<Truths> {
         let [a, b] = [super::of_value(actual)?, super::of_value(expected)?];
-        let error =
-            zipped(&a.numbers, &b.numbers, |a, b| Some(if a == b { 0.0 } else { (a - b).abs() }))?;
+        // What is no number is close to none.
+        let apart = |a: f64, b: f64| match (a - b).abs() {
+            _ if a == b => 0.0,
+            apart if apart.is_nan() => f64::INFINITY,
+            apart => apart,
+        };
+        let error = zipped(&a.numbers, &b.numbers, |a, b| Some(apart(a, b)))?;
         let bound = b.numbers.mapv(|b| tolerance.absolute + tolerance.relative * b.abs());
         let [error, bound] = [Data::new("fp64", error), Data::new("fp64", bound)];
         Some(exceeding(&error, &bound)?.inverted())
