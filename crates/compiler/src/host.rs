@@ -432,9 +432,9 @@ impl<'a> Host<'a> {
             variables.insert(param.name.clone(), value);
         }
         self.doubt = Doubt::of_entry();
-        let takes_nothing = function.params.is_empty() && function.decorators.is_empty();
+        let takes_nothing =
+            scope.is_empty() && function.params.is_empty() && function.decorators.is_empty();
         self.doubt.is_whole = self.is_as_it_stands()
-            && scope.is_empty()
             && (takes_nothing || self.is_given_all(file, scope, function, given));
         let frame = self.frame_of(file, scope, function, variables);
         self.body_of(frame, function);

@@ -5,6 +5,7 @@ pub(crate) mod arguments;
 pub(crate) mod assign;
 pub(crate) mod calls;
 pub(crate) mod certain;
+pub(crate) mod claims;
 pub(crate) mod doubt;
 pub(crate) mod expr;
 pub(crate) mod failing;

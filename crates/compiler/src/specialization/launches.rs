@@ -698,10 +698,10 @@ fn takes_nothing(item: &Item) -> bool {
     }
 }
 
-/// Whether it is one, or a test, which decorators give what it takes.
+/// Whether it is one, or a test, perhaps of a class, which decorators give what it takes.
 fn is_given_all(item: &Item) -> bool {
     let is_test = |item: &Item| match &item.kind {
-        ItemKind::Function(function) => item.scope.is_empty() && is_test(function),
+        ItemKind::Function(function) => item.scope.len() <= 1 && is_test(function),
         _ => false,
     };
     takes_nothing(item) || is_test(item)

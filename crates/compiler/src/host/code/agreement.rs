@@ -16,6 +16,8 @@ use crate::host::{Frame, Host};
 /// Functions that raise an exception where tensors differ.
 const ASSERTING: &[[&str; 3]] = &[
     ["numpy", "testing", "assert_allclose"],
+    ["numpy", "testing", "assert_almost_equal"],
+    ["numpy", "testing", "assert_array_almost_equal"],
     ["numpy", "testing", "assert_array_equal"],
     ["numpy", "testing", "assert_equal"],
     ["torch", "testing", "assert_allclose"],
@@ -145,7 +147,7 @@ impl Host<'_> {
         }
     }
 
-    fn compares_by_far(
+    pub(super) fn compares_by_far(
         &mut self,
         frame: &mut Frame,
         op: CompareOp,
@@ -157,9 +159,6 @@ impl Host<'_> {
         }
         let [left, right] = [left, right].map(|side| self.expr(frame, side));
         let (left, right) = (as_float(&left)?, as_float(&right)?);
-        let exceeds = |error: f64, bound: f64| {
-            error.is_nan() || error > TIMES * bound.abs() && error > LEAST_ERROR
-        };
         let falls_short =
             |value: f64, bound: f64| value.is_nan() || bound > 0.0 && value < bound * (1.0 - PART);
         match op {
@@ -170,6 +169,11 @@ impl Host<'_> {
             _ => None,
         }
     }
+}
+
+/// Whether an error is larger than a bound by far.
+pub(super) fn exceeds(error: f64, bound: f64) -> bool {
+    error.is_nan() || error > TIMES * bound.abs() && error > LEAST_ERROR
 }
 
 /// What a name is, where code assigns it once.
@@ -233,6 +237,11 @@ pub(super) fn tolerance(function: &str, args: &Args<'_>) -> Tolerance {
         let given = args.keyword(name).or_else(|| args.positional().get(at).copied());
         given.and_then(as_float)
     };
+    if let "assert_almost_equal" | "assert_array_almost_equal" = function {
+        let usual = if function == "assert_almost_equal" { 7.0 } else { 6.0 };
+        let digits = told(2, "decimal").unwrap_or(usual);
+        return Tolerance { absolute: 1.5 * 10f64.powf(-digits), relative: 0.0 };
+    }
     // What `torch.testing.assert_close` allows by default, for half precision.
     let (absolute, relative) = match function {
         "allclose" => (1e-8, 1e-5),

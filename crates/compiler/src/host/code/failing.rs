@@ -2,6 +2,7 @@
 //! hold, and what PyTorch refuses.
 
 use crate::hir::{Body, CompareOp, Expr, ExprId, Name, Stmt, StmtId};
+use crate::host::code::claims::Claim;
 use crate::host::code::doubt::Doubt;
 use crate::host::code::operators::truth;
 use crate::host::torch::data::{self, Difference};
@@ -65,29 +66,30 @@ const MAX_STEPS: u32 = 3;
 impl Host<'_> {
     /// Notes an assertion that does not hold, if it is about tensors: others may be about what is
     /// installed. Whether the code ends there: one on numbers that a run computes may hold with others.
-    pub(crate) fn note_assertion(&mut self, frame: &mut Frame, test: ExprId) -> bool {
-        if self.judges() && !tells_of_tensors(frame.code.body(), test, 0) {
-            let fails = self.by_far(frame, test, 0) == Some(false);
+    pub(crate) fn note_assertion(&mut self, frame: &mut Frame, claim: Claim) -> bool {
+        let code = frame.code.clone();
+        let sides = claim.sides();
+        let tells = sides.iter().any(|side| tells_of_tensors(code.body(), *side, 0));
+        if self.judges() && !tells {
+            let fails = self.claim_by_far(frame, claim) == Some(false);
             if fails {
-                self.note_disagreement(frame, test);
+                self.note_disagreement(frame, claim);
             }
             return fails;
         }
-        if self.is_certain() && tells_of_tensors(frame.code.body(), test, 0) {
-            let failing = self.failing_part(frame, test);
-            let compared = self.compared_in(frame, failing);
-            self.note_failure(frame, failing, Exception::Assertion(compared));
+        if self.is_certain() && tells {
+            let (at, compared) = self.failing_in(frame, claim);
+            self.note_failure(frame, at, Exception::Assertion(compared));
         }
         true
     }
 
     /// Notes that what a run computes is not what it is compared with.
-    fn note_disagreement(&mut self, frame: &mut Frame, test: ExprId) {
+    fn note_disagreement(&mut self, frame: &mut Frame, claim: Claim) {
         if self.is_certain() {
-            let failing = self.failing_part(frame, test);
-            let compared = self.compared_in(frame, failing);
+            let (at, compared) = self.failing_in(frame, claim);
             let difference = self.differing.take().filter(|_| compared.is_empty()).map(Box::new);
-            self.note_failure(frame, failing, Exception::Disagreement(compared, difference));
+            self.note_failure(frame, at, Exception::Disagreement(compared, difference));
         }
     }
 
@@ -103,7 +105,7 @@ impl Host<'_> {
         let raises = block.last().is_some_and(|last| is_raise(&body.stmts[*last]));
         if raises && self.judges() && !tells_of_tensors(body, test, 0) {
             if self.by_far(frame, test, 0) == Some(holds) {
-                self.note_disagreement(frame, test);
+                self.note_disagreement(frame, Claim::Holds(test));
             }
             return;
         }
@@ -124,7 +126,7 @@ impl Host<'_> {
             && compares_tensors(body, test)
             && self.by_far(frame, test, 0) == Some(false);
         if fails {
-            self.note_disagreement(frame, test);
+            self.note_disagreement(frame, Claim::Holds(test));
         }
     }
 
@@ -178,6 +180,20 @@ impl Host<'_> {
         self.failure.is_none() && self.doubt.is_none()
     }
 
+    /// What of a claim does not hold, and what that compares.
+    fn failing_in(&mut self, frame: &mut Frame, claim: Claim) -> (ExprId, Vec<Compared>) {
+        match claim {
+            Claim::Holds(test) => {
+                let failing = self.failing_part(frame, test);
+                (failing, self.compared_in(frame, failing))
+            }
+            Claim::Fails(test) => (test, self.compared_in(frame, test)),
+            Claim::Compares { sides, at, .. } | Claim::Near { sides, at, .. } => {
+                (at, self.written_sides(frame, &sides))
+            }
+        }
+    }
+
     /// The first part of a conjunction that does not hold.
     fn failing_part(&mut self, frame: &mut Frame, test: ExprId) -> ExprId {
         let code = frame.code.clone();
@@ -196,10 +212,17 @@ impl Host<'_> {
             |(op, _): &(CompareOp, ExprId)| matches!(op, CompareOp::In | CompareOp::NotIn);
         let sides = [*first].into_iter().chain(rest.iter().map(|(_, side)| *side));
         let sides = sides.take(if rest.iter().any(is_member) { 1 } else { usize::MAX });
-        let sides = sides.filter(|side| !matches!(body.exprs[*side], Expr::Literal(_)));
+        self.written_sides(frame, &sides.collect::<Vec<_>>())
+    }
+
+    /// Those of the sides of a comparison whose values are not in the text, and can be written.
+    fn written_sides(&mut self, frame: &mut Frame, sides: &[ExprId]) -> Vec<Compared> {
+        let code = frame.code.clone();
+        let body = code.body();
+        let sides = sides.iter().filter(|side| !matches!(body.exprs[**side], Expr::Literal(_)));
         let compared = sides.map(|side| {
-            let value = written(&self.expr(frame, side))?;
-            Some(Compared { at: frame.place(side)?, value })
+            let value = written(&self.expr(frame, *side))?;
+            Some(Compared { at: frame.place(*side)?, value })
         });
         compared.flatten().collect()
     }

@@ -2,6 +2,7 @@
 
 use crate::builtins::TORCH;
 use crate::hir::{Body, Expr, ExprId, Handler, Literal, Stmt, StmtId};
+use crate::host::code::claims::Claim;
 use crate::host::code::doubt::Doubt;
 use crate::host::code::installed::is_installed;
 use crate::host::code::operators;
@@ -169,6 +170,9 @@ impl Host<'_> {
         let code = frame.code.clone();
         match &code.body().stmts[id] {
             Stmt::Expr(value) => {
+                if let Some(claim) = self.claim_of_test(frame, *value) {
+                    return self.asserted(frame, claim);
+                }
                 self.expr(frame, *value);
                 match self.returns(frame, *value) {
                     Some(true) => {}
@@ -327,11 +331,7 @@ impl Host<'_> {
                 });
             }
             Stmt::Assert { test, .. } => {
-                // Where it is not known, the author says that it holds.
-                let value = self.expr(frame, *test);
-                if self.holds(&value) == Some(false) && self.note_assertion(frame, *test) {
-                    return Flow::Return(None);
-                }
+                return self.asserted(frame, Claim::Holds(*test));
             }
             Stmt::Return(value) => {
                 let value = value.map_or(Value::None, |value| self.expr(frame, value));
@@ -344,6 +344,15 @@ impl Host<'_> {
             _ => {}
         }
         Flow::Next
+    }
+
+    /// Runs an assertion: where it is not known, the author says that it holds.
+    fn asserted(&mut self, frame: &mut Frame, claim: Claim) -> Flow {
+        let fails = self.claim_holds(frame, claim) == Some(false);
+        match fails && self.note_assertion(frame, claim) {
+            true => Flow::Return(None),
+            false => Flow::Next,
+        }
     }
 
     /// Binds what `source` has given.

@@ -1,7 +1,7 @@
 //! Launches of a run that computes all numbers: they are executed where they happen, and memory holds then
 //! what they leave.
 
-use crate::hir::{Function, Name};
+use crate::hir::{Function, Name, Param};
 use crate::host::code::arguments::Args;
 use crate::host::launch::ObservedLaunch;
 use crate::host::torch::data::{Draws, MAX_COMPUTED, contents, of_type, whole};
@@ -190,8 +190,13 @@ impl Host<'_> {
             },
             _ => false,
         };
+        let is_instance = |param: &Param| match given.get(&param.name) {
+            Some(Value::Object(object)) => self.classes.contains_key(object),
+            _ => false,
+        };
         self.launcher.is_some()
             && is_test(function)
+            && (scope.is_empty() || function.params.first().is_some_and(is_instance))
             && function.params.iter().all(|param| given.contains_key(&param.name))
             && self.decorators(file, scope, function).iter().all(marks)
     }
