@@ -61,7 +61,10 @@ fn filled(name: &str, fill: Option<&Value>) -> Option<Contents> {
         "randn" => Contents::Signed,
         "zeros" => Contents::constant(0),
         "ones" => Contents::constant(1),
-        "full" => Contents::constant(integer(fill?)?),
+        "full" => Contents::constant(match fill? {
+            Value::Bool(truth) => i128::from((*truth)?),
+            fill => integer(fill)?,
+        }),
         _ => return None,
     })
 }
