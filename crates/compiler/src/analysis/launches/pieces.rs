@@ -7,7 +7,7 @@ use crate::hir::{
     Arg, Body, Expr, ExprId, Item, ItemKind, Literal, MainBlock, Module, Name, Param, SourceMap,
     Stmt,
 };
-use crate::project::{ItemRef, Resolution, Scope, Sources, launch_scope, resolve_expr};
+use crate::project::{ItemRef, Resolution, Scope, Sources, launch_scope, resolve_expr, routes};
 use crate::source::{FileId, FileRange, TextRange};
 
 /// Shorter names are part of too many others to stand for them.
@@ -169,6 +169,17 @@ impl<'a> Host<'a> {
     /// Whether the file sets an attribute of this name on some object, or names it in a string.
     pub(super) fn sets(&self, attr: &Name) -> bool {
         self.stored.contains(attr)
+    }
+
+    /// Whether a file that it imports does, or one that this imports in turn: classes that look like others may be
+    /// theirs.
+    pub(super) fn is_set_elsewhere(&self, attr: &Name) -> bool {
+        let imported = routes::imported_files(self.sources, self.file);
+        let sets = |file: &FileId| {
+            let module = self.sources.module(*file).unwrap_or_default();
+            stored(&pieces(*file, &module, &[])).contains(attr)
+        };
+        imported.iter().filter(|file| **file != self.file).any(sets)
     }
 
     /// What the file sets of any object, or names in a string.

@@ -248,6 +248,9 @@ impl Asks<'_> {
         }
         let members = members.iter().copied();
         let best = misspelled(attr, members.clone()).or_else(|| other_ending(attr, members))?;
+        if self.host.is_set_elsewhere(attr) {
+            return None;
+        }
         let message = match owner.as_str() {
             "a tensor" => format!("a tensor has no attribute `{attr}`"),
             owner => format!("`{owner}` has no member `{attr}`"),

@@ -112,8 +112,8 @@ impl Host<'_> {
             None => return Vec::new(),
         };
         let values = argument(1, "argvalues").and_then(|values| values.elements());
-        let sets =
-            some_of(values.unwrap_or_default()).into_iter().map(|value| bound(&names, value));
+        let values = self.some_of(values.unwrap_or_default()).into_iter();
+        let sets = values.map(|value| bound(&names, value));
         sets.flatten().collect()
     }
 
@@ -134,7 +134,17 @@ impl Host<'_> {
             Some(values) => bound_first(&names, values),
             None => bound_first(&names, vec![value]),
         };
-        some_of(values).into_iter().map(set).collect()
+        self.some_of(values).into_iter().map(set).collect()
+    }
+
+    /// Some of the values that a test runs with: the smallest ones where a run computes all numbers.
+    fn some_of(&self, mut values: Vec<Value>) -> Vec<Value> {
+        if self.launcher.is_none() {
+            return some_of(values);
+        }
+        values.sort_by_key(extent);
+        values.truncate(MAX_VALUES);
+        values
     }
 
     /// `@hypothesis.given(strategies)`: some of what it draws for parameters by name, and for the last ones
@@ -309,7 +319,7 @@ impl Host<'_> {
             argument(args, usize::MAX, "params")
         });
         let values = given.map(|given| self.head_expr(fixture.file, &scope, &function, given));
-        some_of(values.and_then(|values| values.elements()).unwrap_or_default())
+        self.some_of(values.and_then(|values| values.elements()).unwrap_or_default())
     }
 
     /// What a fixture gives: its value, or what it yields first.
@@ -477,6 +487,17 @@ fn some_of(mut values: Vec<Value>) -> Vec<Value> {
         values.drain(MAX_VALUES - 1..values.len() - 1);
     }
     values
+}
+
+/// How much a value gives a test to compute: the product of its integers, as of a shape.
+fn extent(value: &Value) -> i128 {
+    match value {
+        Value::Int(Some(number)) => number.saturating_abs().max(1),
+        Value::Tuple(parts) | Value::List(parts) => {
+            parts.iter().map(extent).fold(1, i128::saturating_mul)
+        }
+        _ => 1,
+    }
 }
 
 /// What names are where they get a value together: its elements, if there are several.

@@ -6,6 +6,7 @@ use crate::host::code::arguments::Args;
 use crate::host::launch::ObservedLaunch;
 use crate::host::torch::data::{Draws, MAX_COMPUTED, contents, of_type, whole};
 use crate::host::torch::views;
+use crate::host::torch::wanted::is_without;
 use crate::host::value::contents::Contents;
 use crate::host::value::dtype::is_float;
 use crate::host::value::number::as_float;
@@ -181,13 +182,16 @@ impl Host<'_> {
         function: &Function,
         given: &Variables,
     ) -> bool {
-        let marks = |decorator: &Resolution| match decorator {
-            Resolution::External(path) => match path.as_slice() {
-                [pytest, mark, name] => {
-                    [&**pytest, &**mark] == ["pytest", "mark"] && &**name != "xfail"
+        let keeps = |decorator: &Resolution| match decorator {
+            Resolution::External(path) => {
+                let path: Vec<&str> = path.iter().map(|part| &**part).collect();
+                match path[..] {
+                    ["pytest", "mark", name] => name != "xfail",
+                    ["parameterized", "parameterized", "expand"]
+                    | ["unittest", "skipIf" | "skipUnless"] => true,
+                    _ => is_without(decorator),
                 }
-                _ => false,
-            },
+            }
             _ => false,
         };
         let is_instance = |param: &Param| match given.get(&param.name) {
@@ -198,7 +202,7 @@ impl Host<'_> {
             && is_test(function)
             && (scope.is_empty() || function.params.first().is_some_and(is_instance))
             && function.params.iter().all(|param| given.contains_key(&param.name))
-            && self.decorators(file, scope, function).iter().all(marks)
+            && self.decorators(file, scope, function).iter().all(keeps)
     }
 
     /// Notes what a call does to the generator of random numbers: the same seed draws the same numbers again, and

@@ -166,7 +166,7 @@ fn asks(args: &Args<'_>) -> Option<bool> {
     args.get(0, WANTS).map_or(Some(true), truth)
 }
 
-fn is_without(found: &Resolution) -> bool {
+pub(crate) fn is_without(found: &Resolution) -> bool {
     WITHOUT.iter().any(|name| is_mode(found, name))
 }
 
