@@ -36,14 +36,15 @@ pub fn decode(scalar: Scalar, bits: u64) -> f64 {
 }
 
 /// The bits of `value` as a number of type `scalar`: floats round to nearest even, integers
-/// truncate toward zero and saturate, `i1` is whether the value is not zero.
+/// truncate toward zero and saturate, signed ones below zero and unsigned ones above it, `i1` is whether the value is
+/// not zero.
 pub fn encode(scalar: Scalar, value: f64) -> u64 {
     match scalar {
         Scalar::I1 => u64::from(value != 0.0),
-        Scalar::I8 => u64::from(value as i8 as u8),
-        Scalar::I16 => u64::from(value as i16 as u16),
-        Scalar::I32 => u64::from(value as i32 as u32),
-        Scalar::I64 => value as i64 as u64,
+        Scalar::I8 => u64::from((value as i8 as u8).max(value as u8)),
+        Scalar::I16 => u64::from((value as i16 as u16).max(value as u16)),
+        Scalar::I32 => u64::from((value as i32 as u32).max(value as u32)),
+        Scalar::I64 => (value as i64 as u64).max(value as u64),
         Scalar::F8E5 => u64::from(E5M2::from_f64(value).0),
         Scalar::F8E4NV => u64::from(E4M3::from_f64(value).0),
         Scalar::F8E4B15 => u64::from(E4B15::from_f64(value).0),

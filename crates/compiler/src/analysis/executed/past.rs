@@ -167,9 +167,20 @@ pub(in crate::analysis) fn ran(
         of.map(|(_, buffer, _)| buffer.before).min()
     };
     let memory = told(func, launch, &trial, &numbers, &is_told).0.into_iter();
+    let is_unsigned = |id: u32| {
+        let of = buffers(func, launch).filter(|(_, buffer, _)| buffer.id == Some(id));
+        of.map(|(position, ..)| &func.params[position].signature)
+            .any(|signature| signature.trim_start_matches(['*', 'k']).starts_with('u'))
+    };
     let memory = memory.filter_map(|(id, left)| {
         let from = usize::try_from(first(id)?).ok()?;
-        let numbers = left.numbers.get(from..)?.to_vec();
+        // Memory is read as signed.
+        let below_zero = match is_unsigned(id) {
+            true => f64::from(8 * left.scalar.bytes()).exp2(),
+            false => 0.0,
+        };
+        let number = |number: &f64| if *number < 0.0 { number + below_zero } else { *number };
+        let numbers = left.numbers.get(from..)?.iter().map(number).collect();
         Some(LeftMemory { id, from, is_whole: left.scalar.is_int(), numbers })
     });
     Some(Ran { memory: memory.collect(), ..ran })

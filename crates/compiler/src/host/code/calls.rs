@@ -196,10 +196,17 @@ impl Host<'_> {
             (_, Some((_, name))) => keeps_tensors(name),
             (_, None) => false,
         };
+        let held = match (&receiver, &method) {
+            (Some(Value::Object(object)), Some((_, name))) if !own => {
+                Some(self.object_attribute(*object, name)).filter(|held| *held != Value::Unknown)
+            }
+            _ => None,
+        };
         // What a method of the project writes is seen where it does.
-        let written = match own || only_kept {
-            true => Vec::new(),
-            false => self.reached(may_write(&callee, receiver.as_ref(), &args)),
+        let written = match (own || only_kept, &held) {
+            (true, _) => Vec::new(),
+            (false, Some(held)) => self.reached(may_write(held, None, &args)),
+            (false, None) => self.reached(may_write(&callee, receiver.as_ref(), &args)),
         };
         self.note_written(&written);
         // What is not known may change the lists and dicts that it is given.

@@ -318,7 +318,7 @@ impl Host<'_> {
 
     /// `value[index]` of an index that is no slice.
     fn element(&mut self, frame: &mut Frame, value: &Value, index: Value) -> Value {
-        let kept = self.kept_for_parameter(value).or_else(|| self.child(value, &index));
+        let kept = self.kept_for_parameter(value, &index).or_else(|| self.child(value, &index));
         let kept = kept
             .or_else(|| self.of_module(frame.file, value, &index))
             .or_else(|| self.variable(value, &index))

@@ -60,6 +60,9 @@ const ATTRIBUTES: &[&str] = &["dtype", "ndim", "shape"];
 const METHODS: &[&str] =
     &["dim", "element_size", "is_contiguous", "nelement", "numel", "size", "stride"];
 
+/// Modules whose functions compute with sizes what is a size again.
+const OF_SIZES: &[&str] = &["math", "np", "numpy", "triton"];
+
 /// Assignments that lead from a name to what tells of a tensor.
 const MAX_STEPS: u32 = 3;
 
@@ -256,6 +259,14 @@ fn tells_of_tensors(body: &Body, id: ExprId, steps: u32) -> bool {
             true
         }
         Expr::Name(name) => steps < MAX_STEPS && is_assigned_so(body, name, steps + 1),
+        // A method tells of what it is called on, whatever sizes it is given, and a function of PyTorch of numbers.
+        Expr::Call { callee, args } if let Expr::Attribute { value, .. } = &exprs[*callee] => {
+            let of_sizes = |module: &Name| OF_SIZES.contains(&&**module);
+            match exprs[*value].as_name().is_some_and(of_sizes) {
+                true => args.iter().any(|arg| tells_of_tensors(body, arg.value, steps)),
+                false => tells_of_tensors(body, *value, steps),
+            }
+        }
         expr => {
             let mut tells = false;
             expr.for_each_child(|child| tells = tells || tells_of_tensors(body, child, steps));

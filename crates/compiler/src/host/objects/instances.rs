@@ -188,6 +188,9 @@ impl Host<'_> {
                     Value::Object(object)
                 }
                 true => self.module_method(object, name, args),
+                false if self.holds_items(&Value::Object(object)) => {
+                    self.mapping_method(object, name, &Args(args))
+                }
                 false => Value::Unknown,
             };
         };

@@ -1,5 +1,6 @@
 //! Optimizers of PyTorch: the groups of parameters that they keep, and a state for each parameter.
 
+use crate::hir::Name;
 use crate::host::Host;
 use crate::host::code::arguments::Args;
 use crate::host::library::collections;
@@ -24,15 +25,30 @@ impl Host<'_> {
         }
     }
 
-    /// What an optimizer keeps for a parameter before its first step: nothing. `None` of what is no
-    /// optimizer's state.
-    pub(crate) fn kept_for_parameter(&self, state: &Value) -> Option<Value> {
-        match state {
-            Value::Object(state) if self.states.contains(state) => {
-                Some(Value::Dict(Dict::default()))
-            }
-            _ => None,
+    /// What an optimizer keeps for a parameter: nothing before its first step, and what a run that computes all
+    /// numbers has put there. `None` of what is no optimizer's state.
+    pub(crate) fn kept_for_parameter(&mut self, state: &Value, parameter: &Value) -> Option<Value> {
+        let Value::Object(state) = state else { return None };
+        if !self.states.contains(state) {
+            return None;
         }
+        if self.launcher.is_none() {
+            return Some(Value::Dict(Dict::default()));
+        }
+        let memory = match parameter {
+            Value::Tensor(tensor) => tensor.memory(),
+            _ => None,
+        };
+        let Some(memory) = memory else { return Some(Value::Unknown) };
+        let place: Name = format!("parameter {memory}").into();
+        if !self.has_own(*state, &place) {
+            let kept = self.object();
+            if let Value::Object(kept) = kept {
+                self.fill_mapping(kept, &Args(&[]));
+            }
+            self.set_attribute(*state, &place, kept);
+        }
+        Some(self.object_attribute(*state, &place))
     }
 }
 
