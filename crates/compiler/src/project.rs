@@ -49,7 +49,9 @@ pub use kernels::{
 pub(crate) use kernels::{
     in_class, is_entry, is_helper_of_others, is_method, launch_scope, launching_item, may_be_helper,
 };
-pub(crate) use kernels::{is_wrapped_by_call, is_wrapped_by_known_calls, wrapping_calls};
+pub(crate) use kernels::{
+    is_template, is_wrapped_by_call, is_wrapped_by_known_calls, wrapping_calls,
+};
 pub use launchers::launching_names;
 pub use memory::MemorySources;
 pub use named_tuple::{Field, named_tuple_fields};

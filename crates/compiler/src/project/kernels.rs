@@ -74,12 +74,36 @@ fn find_jit_functions(sources: &dyn Sources, file: FileId) -> Vec<ItemRef> {
             && target.file == file
             && !found.contains(&target)
             && !super::never_runs(sources, None, target)
+            && !is_template(&module, target)
         {
             found.push(target);
         }
     }
     found.sort();
     found
+}
+
+/// Whether code gives the jit function at `at` of a module another text before it is compiled: its own is a template,
+/// which need not be one of a kernel.
+pub(crate) fn is_template(module: &Module, at: ItemRef) -> bool {
+    let name = &module.items[at.index as usize].name;
+    let is_of_it = |body: &Body, expr: ExprId, member: &str| {
+        matches!(&body.exprs[expr], Expr::Attribute { value, attr }
+            if **attr == *member && body.exprs[*value].is_name(name))
+    };
+    let replaces = |body: &Body| {
+        let calls = |expr: &Expr| match expr {
+            Expr::Call { callee, .. } => is_of_it(body, *callee, "_unsafe_update_src"),
+            _ => false,
+        };
+        let sets = |stmt: &Stmt| stmt.targets().iter().any(|it| is_of_it(body, *it, "src"));
+        body.exprs.values().any(calls) || body.stmts.values().any(sets)
+    };
+    let mut functions = module.items.iter().filter_map(|item| match &item.kind {
+        ItemKind::Function(function) => Some(&function.body),
+        _ => None,
+    });
+    functions.any(|body| replaces(body)) || module.mains.iter().any(|main| replaces(&main.body))
 }
 
 /// Whether a variable of `file` holds what a call other than `triton.jit` made of the kernel at

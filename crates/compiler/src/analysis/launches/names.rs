@@ -9,7 +9,8 @@ use crate::hir::{
     Expr, ExprId, Item, ItemKind, MATH, Module, Name, Occasion, PYTHON_NAMES, Unbound,
 };
 use crate::project::{
-    self, ItemRef, Resolution, Scope, Sources, is_expected_to_fail, item, jit_functions, resolve,
+    self, ItemRef, Resolution, Scope, Sources, is_expected_to_fail, is_jit, is_template, item,
+    jit_functions, resolve,
 };
 use crate::source::{FileId, FileRange, TextRange};
 
@@ -96,8 +97,10 @@ fn undefined(
     compiled: &[ItemRef],
 ) -> Vec<Diagnostic> {
     // Decorators are host code.
-    let inside = compiled.iter().filter_map(|at| {
-        let item = item(sources, *at)?;
+    let all = (0..module.items.len() as u32).map(|index| ItemRef { file, index });
+    let templates = all.filter(|at| is_jit(sources, *at) && is_template(module, *at));
+    let inside = compiled.iter().copied().chain(templates).filter_map(|at| {
+        let item = item(sources, at)?;
         Some(TextRange { start: item.name_range.start, end: item.range.end })
     });
     let inside: Vec<TextRange> = inside.collect();
