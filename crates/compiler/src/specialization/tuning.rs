@@ -253,7 +253,12 @@ impl<'a> Reader<'a> {
         if !self.tuners.contains(tuner) {
             self.tuners.push(Arc::clone(tuner));
             self.tuning.by_call = true;
+            // Heuristics of a later call are around the others, and run before them.
+            let names = std::mem::take(&mut self.tuning.heuristics);
+            let functions = std::mem::take(&mut self.tuning.heuristic_functions);
             self.tuner(tuner, made);
+            self.tuning.heuristics.extend(names);
+            self.tuning.heuristic_functions.extend(functions);
         }
     }
 
