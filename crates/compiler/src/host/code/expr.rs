@@ -161,6 +161,9 @@ impl Host<'_> {
 
     /// `left op right` of values that no class of the project defines.
     fn binary(&mut self, op: BinaryOp, left: &Value, right: &Value) -> Value {
+        if let Some(rest) = self.beyond_aligned(op, left, right) {
+            return rest;
+        }
         let result = match self.product_of_types(op, left, right) {
             Some(misuse) => Value::Raises(misuse),
             None => operators::binary(op, left, right),

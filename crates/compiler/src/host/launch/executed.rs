@@ -1,7 +1,7 @@
 //! Launches of a run that computes all numbers: they are executed where they happen, and memory holds then
 //! what they leave.
 
-use crate::hir::{Function, Name, Param};
+use crate::hir::{BinaryOp, Function, Name, Param};
 use crate::host::code::arguments::Args;
 use crate::host::launch::ObservedLaunch;
 use crate::host::torch::data::{Draws, MAX_COMPUTED, contents, of_type, whole};
@@ -15,6 +15,9 @@ use crate::host::{Host, Variables};
 use crate::project::Resolution;
 use crate::project::launchers::is_test;
 use crate::source::{FileId, FileRange};
+
+/// The bytes to which PyTorch aligns the memory that it allocates, on CPUs and GPUs.
+const ALIGNMENT: i128 = 64;
 
 /// Functions, methods and operators that multiply each number with many, and how many numbers each counts for.
 const MULTIPLYING: &[&str] = &[
@@ -100,6 +103,18 @@ impl Host<'_> {
             tensor.strides = None;
         }
         made
+    }
+
+    /// `address % number` in a run whose memory is all its own, which begins where PyTorch aligns it.
+    pub(crate) fn beyond_aligned(&self, op: BinaryOp, of: &Value, by: &Value) -> Option<Value> {
+        match (op, of, by) {
+            (BinaryOp::Mod, Value::Address { offset, .. }, Value::Int(Some(by)))
+                if self.launcher.is_some() && *by > 0 && ALIGNMENT % *by == 0 =>
+            {
+                Some(Value::Int(Some(offset.rem_euclid(*by))))
+            }
+            _ => None,
+        }
     }
 
     /// Notes that a function, a method or an operator computes numbers of these: a run that computes too many of

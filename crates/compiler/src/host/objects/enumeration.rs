@@ -54,20 +54,16 @@ impl Host<'_> {
     pub(crate) fn members(&mut self, at: ItemRef) -> Option<Vec<Value>> {
         let class = class(self.sources, at).filter(|_| self.is_enumeration(at))?;
         let names = class.fields.iter().map(|(name, ..)| name).filter(|name| is_member_name(name));
-        let mut members: Vec<(Value, Value)> = Vec::new();
+        let mut members: Vec<Value> = Vec::new();
         for name in names {
             let member = self.member_of_class(at, name);
-            let Value::Member(known) = &member else { return None };
-            let value = self.attribute_of_member(known, "value");
-            let differs = |(_, other): &(Value, Value)| {
-                operators::compare(CompareOp::Eq, other, &value) == Some(false)
-            };
-            if !members.iter().all(differs) {
-                return None;
+            for other in &members {
+                let is_same = self.compared_members(CompareOp::Eq, other, &member)?;
+                (!is_same).then_some(())?;
             }
-            members.push((member, value));
+            members.push(member);
         }
-        Some(members.into_iter().map(|(member, _)| member).collect())
+        Some(members)
     }
 
     /// Whether a class is an enumeration.

@@ -20,6 +20,9 @@ const MAX_BASES: usize = 8;
 /// The class of Python's own tests.
 const TEST_CASE: &[&str] = &["unittest", "TestCase"];
 
+/// The class of dicts with the keys and types that a class lists.
+const TYPED_DICT: &[&[&str]] = &[&["typing", "TypedDict"], &["typing_extensions", "TypedDict"]];
+
 /// Methods of PyTorch's modules that change neither types nor shapes, and give the module.
 const KEEPING: &[&str] =
     &["cpu", "cuda", "eval", "requires_grad_", "share_memory", "train", "zero_grad"];
@@ -57,6 +60,9 @@ impl Host<'_> {
     /// `Class(...)` with what the constructor sets; unknown for classes whose bases or decorators
     /// may make something else of it.
     pub(crate) fn instance(&mut self, at: ItemRef, args: &[(Option<Name>, Value)]) -> Value {
+        if self.is_typed_dict(at) {
+            return self.global_call("dict", &Args(args));
+        }
         if !self.is_made_plainly(at, 0) {
             return Value::Unknown;
         }
@@ -313,6 +319,12 @@ impl Host<'_> {
     pub(crate) fn is_test_case(&self, at: ItemRef) -> bool {
         let mut bases = self.lineage(at).into_iter().flat_map(|at| self.bases(at));
         bases.any(|base| is_external(&base, TEST_CASE))
+    }
+
+    /// True for a class whose instances are dicts, of which it says the types.
+    fn is_typed_dict(&self, at: ItemRef) -> bool {
+        let mut bases = self.lineage(at).into_iter().flat_map(|at| self.bases(at));
+        bases.any(|base| TYPED_DICT.iter().any(|path| is_external(&base, path)))
     }
 
     /// A method of a class or of the classes of the project that it derives from.
