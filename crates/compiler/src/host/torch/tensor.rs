@@ -587,7 +587,12 @@ fn method_of(value: &Value, name: &str, args: &Args<'_>) -> Option<Value> {
         "chunk" | "split" | "split_with_sizes" => {
             made_of(name, tensor, args).unwrap_or(Value::Unknown)
         }
-        "new_tensor" => torch_constructor("tensor", args)?,
+        "new_tensor" => match torch_constructor("tensor", args)? {
+            Value::Tensor(made) => {
+                Value::Tensor(Tensor { dtype: args.dtype(tensor.dtype.as_deref()), ..made })
+            }
+            made => made,
+        },
         "flatten" | "narrow" => Value::tensor(tensor.dtype.as_deref()),
         "sum" | "mean" | "prod" => made_of(name, tensor, args)?,
         _ if let (Value::Tensor(_), Some(made)) = (value, made_of(name, tensor, args)) => made,

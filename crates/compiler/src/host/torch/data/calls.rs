@@ -27,6 +27,7 @@ pub(crate) fn of_method(name: &str, tensor: &Tensor, args: &Args<'_>, ties: Ties
         .or_else(|| losses::made_of(name, tensor, args).map(Made::One))
         .or_else(|| convolutions::made_of(name, tensor, args).map(Made::One))
         .or_else(|| assigned::made_of(name, tensor, args).map(Made::One))
+        .or_else(|| joined::made_like(name, tensor, args).map(Made::One))
 }
 
 /// Arguments with PyTorch's names of parameters, where some are spelled as NumPy does.

@@ -8,9 +8,21 @@ use super::{Data, known, of_value};
 use crate::host::code::arguments::Args;
 use crate::host::code::operators::{position, truth};
 use crate::host::torch::tensor::OF_TYPE;
-use crate::host::value::Value;
 use crate::host::value::dtype::is_float;
 use crate::host::value::number::as_float;
+use crate::host::value::{Tensor, Value};
+
+/// What a method of a tensor writes to a new one; `None` for other methods.
+pub(super) fn made_like(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
+    match name {
+        "new_full" => {
+            let fill = of_value(args.get(1, "fill_value")?)?.number()?;
+            filled(tensor.dtype.as_deref()?, shape_of(args.get(0, "size")?)?, fill)
+        }
+        "new_tensor" => listed(args.get(0, "data")?),
+        _ => None,
+    }
+}
 
 /// What `torch.NAME(...)` puts together or writes; `None` for other functions.
 pub(super) fn made_by(name: &str, args: &Args<'_>) -> Option<Data> {
