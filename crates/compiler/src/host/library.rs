@@ -561,6 +561,7 @@ pub(crate) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
             args.get(1, "default").cloned().unwrap_or(Value::None)
         }
         path if let Some(version) = versions::parsed(path, args) => version,
+        path if let Some(version) = versions::of_package(path, args) => version,
         ["json", "loads"] => match args.get(0, "s") {
             Some(Value::Str(text)) => {
                 serde_json::from_str(text).map_or(Value::Unknown, Value::of_json)

@@ -52,6 +52,7 @@ pub(crate) fn called(path: &[&str], capability: u32) -> Option<Fact> {
         // Where CUDA is, no other accelerators are.
         ["torch", "hpu" | "mps" | "mtia" | "npu" | "xpu", "is_available"]
         | ["torch", "backends", "mps", "is_available" | "is_built"] => Fact::Bool(false),
+        ["platform", "system"] => Fact::Text("Linux".into()),
         ["torch", "cuda", "is_bf16_supported"] => Fact::Bool(capability >= 80),
         ["torch", "cuda", "get_device_capability"] => Fact::Numbers(version(capability).into()),
         ["torch", "cuda", "get_device_properties"] => Fact::Device,

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use crate::builtins::TritonVersion;
 use crate::hir::{Body, Expr, ExprId, Item, ItemKind, Literal, Name, Stmt};
 use crate::host::code::frame::Frame;
 use crate::host::code::statics::Owner;
@@ -148,10 +147,7 @@ impl Host<'_> {
                     None => value,
                 }
             }
-            Resolution::Triton(path) if &*path == "__version__" => {
-                let text = |version| Value::Str(format!("{version}.0").into());
-                Value::OneOf([TritonVersion::V3_6, TritonVersion::V3_9].map(text).into())
-            }
+            Resolution::Triton(path) if &*path == "__version__" => versions::of_triton(),
             Resolution::Triton(path) => match language_dtype(&path) {
                 Some(dtype) => Value::DType(dtype.into()),
                 None => Value::Named(Resolution::Triton(path)),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::builtins::TritonVersion;
 use crate::hir::Name;
 use crate::host::code::arguments::Args;
 use crate::host::value::Value;
@@ -20,6 +21,23 @@ const NUMBERS: usize = 3;
 /// `torch.__version__`.
 pub(crate) fn of_torch() -> Value {
     Value::OneOf(OF_TORCH.iter().map(|version| Value::Str((*version).into())).collect())
+}
+
+/// `triton.__version__`.
+pub(crate) fn of_triton() -> Value {
+    let text = |version| Value::Str(format!("{version}.0").into());
+    Value::OneOf([TritonVersion::V3_6, TritonVersion::V3_9].map(text).into())
+}
+
+/// The version of a package, as a function outside of the project tells it; `None` for other functions.
+pub(crate) fn of_package(path: &[&str], args: &Args<'_>) -> Option<Value> {
+    let tells =
+        matches!(path, ["importlib", "metadata", "version"] | ["importlib_metadata", "version"]);
+    tells.then(|| match args.get(0, "distribution_name") {
+        Some(Value::Str(name)) if **name == *"torch" => of_torch(),
+        Some(Value::Str(name)) if **name == *"triton" => of_triton(),
+        _ => Value::Unknown,
+    })
 }
 
 /// What a function outside of the project makes of the text of a version; `None` for other functions.

@@ -48,6 +48,13 @@ impl Host<'_> {
                 }
                 _ => None,
             },
+            // Nothing derives from an enumeration that has members.
+            (value, Value::Named(Resolution::Class(class))) if self.is_enumeration(*class) => {
+                match value {
+                    Value::Member(member) => Some(member.class == *class),
+                    value => is_of_others(value),
+                }
+            }
             (value, Value::Named(Resolution::Class(class))) => {
                 let is_plain = self.derives_plainly(&self.lineage(*class));
                 is_of_others(value).filter(|_| is_plain)

@@ -3,8 +3,12 @@
 use crate::hir::Name;
 use crate::host::Host;
 use crate::host::code::arguments::Args;
+use crate::host::code::operators;
 use crate::host::library::collections;
 use crate::host::value::{Dict, Value};
+
+/// The attribute that lists the groups of parameters.
+const GROUPS: &str = "param_groups";
 
 impl Host<'_> {
     /// Does to an object what `Optimizer.__init__(params, defaults)` does.
@@ -17,12 +21,26 @@ impl Host<'_> {
         }
         let set = [
             ("defaults", defaults),
-            ("param_groups", groups.map_or(Value::Unknown, Value::List)),
+            (GROUPS, groups.map_or(Value::Unknown, Value::List)),
             ("state", state),
         ];
         for (name, value) in set {
             self.set_attribute(object, &name.into(), value);
         }
+    }
+
+    /// The parameters whose gradients `zero_grad` of a module or of an optimizer drops, if they are known.
+    pub(crate) fn parameters_to_drop(&mut self, of: usize) -> Option<Vec<Value>> {
+        if !self.has_own(of, GROUPS) {
+            let parameters = self.within_module(of, "parameters")?;
+            return parameters.elements();
+        }
+        let mut parameters = Vec::new();
+        for group in self.object_attribute(of, GROUPS).elements()? {
+            let listed = operators::subscript(&group, &Value::Str("params".into()));
+            parameters.extend(listed.elements()?);
+        }
+        Some(parameters)
     }
 
     /// What an optimizer keeps for a parameter: nothing before its first step, and what a run that computes all

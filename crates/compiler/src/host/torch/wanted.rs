@@ -44,12 +44,10 @@ impl Host<'_> {
             }
             (WANTS_IN_PLACE | "detach_", _) => self.may_be_unwanted = true,
             ("retain_grad", Some(tensor)) => self.retain(tensor),
-            ("zero_grad", Some(Value::Object(module))) => {
-                match self.within_module(*module, "parameters") {
-                    Some(Value::List(parameters)) => self.drop_gradients(&parameters),
-                    _ => self.forget_gradients(),
-                }
-            }
+            ("zero_grad", Some(Value::Object(module))) => match self.parameters_to_drop(*module) {
+                Some(parameters) => self.drop_gradients(&parameters),
+                None => self.forget_gradients(),
+            },
             ("zero_grad", _) => self.forget_gradients(),
             ("register_hook" | "register_post_accumulate_grad_hook", _) => {
                 self.lose_gradients();
