@@ -111,10 +111,7 @@ impl Host<'_> {
                     None => compare(op, &left, &right),
                 }
             }
-            Claim::Near { sides, delta, .. } => {
-                let [left, right] = sides.map(|side| as_float(&self.expr(frame, side)));
-                Some((left? - right?).abs() <= delta)
-            }
+            Claim::Near { sides, delta, .. } => Some(self.distance(frame, sides)? <= delta),
         }
     }
 
@@ -127,11 +124,16 @@ impl Host<'_> {
                 self.compares_by_far(frame, op, left, right)
             }
             Claim::Near { sides, delta, .. } => {
-                let [left, right] = sides.map(|side| as_float(&self.expr(frame, side)));
-                let is_far = exceeds((left? - right?).abs(), delta);
-                is_far.then_some(false)
+                exceeds(self.distance(frame, sides)?, delta).then_some(false)
             }
         }
+    }
+
+    /// How far two numbers are apart: infinite ones that are equal not at all.
+    fn distance(&mut self, frame: &mut Frame, sides: [ExprId; 2]) -> Option<f64> {
+        let [left, right] = sides.map(|side| as_float(&self.expr(frame, side)));
+        let (left, right) = (left?, right?);
+        Some(if left == right { 0.0 } else { (left - right).abs() })
     }
 
     /// How far numbers may be apart that are almost equal.
