@@ -361,7 +361,8 @@ pub fn used_files(sources: &dyn Sources, file: FileId) -> Vec<FileId> {
     let mut files: Vec<FileId> = used.map(|at| at.file).collect();
     for host in called_hosts(sources, file) {
         files.push(host);
-        files.extend(launched_in(sources, host).map(|at| at.file));
+        let launched = launched_in(sources, host).chain(perhaps_launched_in(sources, host));
+        files.extend(launched.map(|at| at.file));
     }
     files.sort();
     files.dedup();
@@ -393,7 +394,10 @@ fn launched_in(sources: &dyn Sources, file: FileId) -> impl Iterator<Item = Item
 
 /// Those that `file` imports, where it launches what a variable holds: that may be any of them.
 fn perhaps_launched_in(sources: &dyn Sources, file: FileId) -> Vec<ItemRef> {
-    if !what_is_launched(sources, file).contains(&Resolution::Unknown) {
+    // What nothing outside of a function defines is a variable of its own.
+    let is_variable =
+        |found: &Resolution| matches!(found, Resolution::Unknown | Resolution::Undefined);
+    if !what_is_launched(sources, file).iter().any(is_variable) {
         return Vec::new();
     }
     let module = sources.module(file).unwrap_or_default();
