@@ -5,16 +5,21 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use super::check_accesses;
+use rustc_hash::FxHashMap;
+
 use super::executed::{self, Execute, FaultKind, Ran, ran};
-use super::failing::{HOW_SEEN, finding};
-use crate::diagnostic::Diagnostic;
+use super::failing::{HOW_SEEN, contains, finding};
+use super::{blame, check_accesses};
+use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::eval::Rules;
 use crate::host::{Contents, Launcher, LeftMemory, ObservedLaunch};
 use crate::ir::Function;
 use crate::project::{ItemRef, Sources};
 use crate::source::{FileId, FileRange};
-use crate::specialization::{Discovery, KnownArg, PastLaunch, Specialization, executed_launch};
+use crate::specialization::{
+    Discovery, KnownArg, KnownLaunch, LaunchSite, PastLaunch, Specialization, executed_launch,
+    faulty_launch,
+};
 
 /// Launches that a run executes.
 const MAX_LAUNCHES: u32 = 100;
@@ -66,11 +71,13 @@ pub fn check_results(
     let begin = || Launches {
         sources,
         rules,
+        discovery,
         executor,
         work: Budget::new(MAX_WORK, &of_file[0]),
         effort: Budget::new(MAX_EFFORT, &of_file[1]),
         most: Cell::new(MAX_LAUNCHES),
         lowered: RefCell::default(),
+        discovered: RefCell::default(),
         file,
         faulty: RefCell::default(),
     };
@@ -95,10 +102,29 @@ fn is_same(a: &Diagnostic, b: &Diagnostic) -> bool {
     a.code == b.code && a.primary == b.primary
 }
 
+/// Whether what is wrong with a launch is told with that of a specialization that is known without a run: it is the
+/// same launch, or of the same arguments.
+fn is_told_of(known: &Specialization, spec: &Specialization) -> bool {
+    let is_faulty = |launch: &&KnownLaunch| !launch.arg_faults.is_empty();
+    match spec.launches.iter().find(is_faulty) {
+        Some(launch) => known.launches.iter().filter(is_faulty).any(|it| it.site == launch.site),
+        None => known.proves_something() && known.args == spec.args,
+    }
+}
+
+/// Whether a specialization is that of a launch, and has it.
+fn has_launch(known: &Specialization, launch: &PastLaunch) -> bool {
+    let is_it = |known: &KnownLaunch| {
+        known.site == launch.launch.site && known.grid.is_some() && !known.doubtful
+    };
+    known.args == launch.spec.args && known.launches.iter().any(is_it)
+}
+
 /// Executes launches, as long as the work suffices that they may take together.
-struct Launches<'a> {
+struct Launches<'a, 'd> {
     sources: &'a dyn Sources,
     rules: Rules,
+    discovery: &'a Discovery<'d>,
     executor: &'a dyn Execute,
     /// Elements that operations go through.
     work: Budget<'a>,
@@ -110,6 +136,8 @@ struct Launches<'a> {
     lowered: RefCell<Vec<Lowered>>,
     /// The file that runs.
     file: FileId,
+    /// What kernels are launched with as is known without a run.
+    discovered: RefCell<FxHashMap<ItemRef, Rc<[Specialization]>>>,
     /// What went wrong in launches.
     faulty: RefCell<Vec<Diagnostic>>,
 }
@@ -121,7 +149,7 @@ struct Lowered {
     function: Option<Rc<Function>>,
 }
 
-impl Launches<'_> {
+impl Launches<'_, '_> {
     fn function(&self, launch: &PastLaunch) -> Option<Rc<Function>> {
         let (kernel, spec) = (launch.kernel, &launch.spec);
         let mut lowered = self.lowered.borrow_mut();
@@ -136,27 +164,79 @@ impl Launches<'_> {
     }
 }
 
-impl Launches<'_> {
+impl Launches<'_, '_> {
     /// Executes a launch to which these calls lead.
     fn run(&self, launch: &PastLaunch, calls: &[FileRange], work: u64) -> Option<Ran> {
-        let func = self.function(launch)?;
+        let Some(func) = self.function(launch) else {
+            self.refuse(launch.kernel, &launch.in_launch(), calls);
+            return None;
+        };
         let ran = ran(&func, &launch.launch, self.executor, work)?;
         // Of races of a launch one is enough.
         let race = ran.faults.iter().find(|fault| fault.kind != FaultKind::Outside);
         let outside = ran.faults.iter().filter(|fault| fault.kind == FaultKind::Outside);
         for fault in outside.chain(race) {
             let finding = executed::finding(&func, &launch.launch, &launch.spec, fault);
-            let Some(placed) = self.placed(finding.clone(), launch, calls) else { continue };
-            let is_known = self.faulty.borrow().iter().any(|known| is_same(known, &placed));
-            if !is_known && !self.is_told_without(&func, launch, &finding) {
-                self.faulty.borrow_mut().push(placed);
+            let site = launch.launch.site;
+            let Some(placed) = self.placed(finding.clone(), site, calls) else { continue };
+            if !self.is_told_without(&func, launch, &finding) {
+                self.note(placed);
             }
         }
         Some(ran)
     }
 
-    /// Whether analyses of the launch tell the same without numbers: that is shown where the kernel is then.
+    /// Tells why a kernel is not launched under a specialization, where the launch is not told of without a run.
+    fn refuse(&self, kernel: ItemRef, spec: &Specialization, calls: &[FileRange]) {
+        let is_told = |known: &Specialization| is_told_of(known, spec);
+        if self.without_run(kernel).iter().any(is_told) {
+            return;
+        }
+        let lowered = self.rules.lower_kernel(self.sources, kernel, spec);
+        let found = blame(self.sources, self.rules, kernel, spec, &lowered).into_iter();
+        let errors = found.filter(|(found, _)| {
+            let is_passed_over = spec.config.is_some() && found.code == Code::StaticAssert;
+            let is_mistake = found.severity == Severity::Error && found.code != Code::NotUnderstood;
+            is_mistake && spec.proves(found.code) && !is_passed_over
+        });
+        let site = spec.launches.iter().find_map(|launch| launch.site);
+        for (found, at) in errors {
+            let found = at.attach(found, self.sources);
+            if !self.is_always_told(&found)
+                && let Some(placed) = self.placed(found, site, calls)
+            {
+                self.note(placed);
+            }
+        }
+    }
+
+    /// What a kernel is launched with as is known without a run.
+    fn without_run(&self, kernel: ItemRef) -> Rc<[Specialization]> {
+        let mut discovered = self.discovered.borrow_mut();
+        let known = discovered.entry(kernel).or_insert_with(|| self.discovery.of(kernel).into());
+        Rc::clone(known)
+    }
+
+    /// Whether a finding holds whatever a kernel is launched with: it is told where it is then.
+    fn is_always_told(&self, finding: &Diagnostic) -> bool {
+        let file = self.rules.infer_file(self.sources, finding.primary.file);
+        let mut told = file.kernels.iter().flat_map(|kernel| &kernel.diagnostics);
+        told.any(|told| is_same(told, finding))
+    }
+
+    fn note(&self, finding: Diagnostic) {
+        let mut faulty = self.faulty.borrow_mut();
+        if !faulty.iter().any(|known| is_same(known, &finding)) {
+            faulty.push(finding);
+        }
+    }
+
+    /// Whether analyses of the launch, where it is known without a run, tell the same without numbers: that is shown
+    /// where the kernel is then.
     fn is_told_without(&self, func: &Function, launch: &PastLaunch, finding: &Diagnostic) -> bool {
+        if !self.without_run(launch.kernel).iter().any(|known| has_launch(known, launch)) {
+            return false;
+        }
         let mut known = launch.launch.clone();
         for (_, arg) in &mut known.args {
             if let KnownArg::Buffer(buffer) = arg {
@@ -174,13 +254,13 @@ impl Launches<'_> {
     fn placed(
         &self,
         finding: Diagnostic,
-        launch: &PastLaunch,
+        site: Option<LaunchSite>,
         calls: &[FileRange],
     ) -> Option<Diagnostic> {
-        let site = launch.launch.site.and_then(|site| site.place(self.sources));
+        let site = site.and_then(|site| site.place(self.sources));
         let finding = finding.with_note(HOW_SEEN);
         if finding.primary.file == self.file {
-            return Some(match site {
+            return Some(match site.filter(|site| !contains(*site, finding.primary)) {
                 Some(site) => finding.with_related(site, "in this launch"),
                 None => finding,
             });
@@ -193,7 +273,7 @@ impl Launches<'_> {
     }
 }
 
-impl Launcher for Launches<'_> {
+impl Launcher for Launches<'_, '_> {
     fn left(&self, launch: &ObservedLaunch, calls: &[FileRange]) -> Vec<LeftMemory> {
         self.sources.checkpoint();
         self.most.set(self.most.get().saturating_sub(1));
@@ -201,6 +281,10 @@ impl Launcher for Launches<'_> {
             return Vec::new();
         }
         let work = self.work.left().min(MAX_WORK_OF_ONE);
+        if let Some((kernel, spec)) = faulty_launch(self.sources, launch) {
+            self.refuse(kernel, &spec, calls);
+            return Vec::new();
+        }
         let launch = executed_launch(self.sources, launch);
         let ran = launch.and_then(|launch| self.run(&launch, calls, work)).unwrap_or_default();
         self.work.take(ran.work);

@@ -97,7 +97,8 @@ pub(super) fn finding(
     Some(found)
 }
 
-fn contains(a: FileRange, b: FileRange) -> bool {
+/// Whether a range holds another.
+pub(super) fn contains(a: FileRange, b: FileRange) -> bool {
     a.file == b.file && a.range.contains_range(b.range)
 }
 

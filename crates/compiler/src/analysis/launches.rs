@@ -4,9 +4,9 @@
 use rustc_hash::FxHashSet;
 
 use super::grid;
-use super::passed::{missing_text, repeated_text, surplus_text};
+use super::passed::{missing_text, repeated_text, similar, surplus_text, unknown_text};
 use crate::builtins::{LAUNCH_OPTIONS, NUMPY};
-use crate::diagnostic::{Code, Diagnostic, Severity, TextEdit, suggest_in_any_case};
+use crate::diagnostic::{Code, Diagnostic, Severity, TextEdit};
 use crate::hir::{
     Arg, ArgKind, BinaryOp, Body, Expr, ExprId, Item, ItemKind, Launch, Literal, Module, Name,
     ParamKind, UnaryOp,
@@ -313,18 +313,16 @@ impl Site<'_> {
             .keyword_args()
             .filter(|(name, _)| !self.is_param(name) && !LAUNCH_OPTIONS.contains(&&***name));
         let finding = |(name, value): (&Name, ExprId)| {
-            let message = format!("`{}` has no parameter `{name}`", self.kernel.item.name);
+            let message = unknown_text(&self.kernel.item.name, name);
             let range = self.keyword_range(name, value).unwrap_or_else(|| self.range(value));
             let found = self.finding(Code::UnknownArgument, range, message);
-            let names = self.kernel.function.params.iter().map(|param| &*param.name);
-            match suggest_in_any_case(name, names.chain(LAUNCH_OPTIONS[..4].iter().copied())) {
+            match similar(name, self.kernel.function.params.iter().map(|param| &*param.name)) {
                 // What is given already cannot be meant.
                 Some(known) if self.is_given(known) => found,
                 Some(known) if self.keyword_range(name, value).is_some() => {
                     found.with_suggestion(known)
                 }
                 Some(_) => found,
-                // It may be an option of a back end or a version that is not known here.
                 None => Diagnostic { severity: Severity::Warning, ..found },
             }
         };

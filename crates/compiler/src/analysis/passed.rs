@@ -2,7 +2,8 @@
 
 use super::misuse::{instead, misuse_text};
 use super::{AtLaunch, Spot};
-use crate::diagnostic::{Code, Diagnostic};
+use crate::builtins::LAUNCH_OPTIONS;
+use crate::diagnostic::{Code, Diagnostic, Severity, suggest_in_any_case};
 use crate::host::Misuse;
 use crate::ir::no_power_of_two;
 use crate::project::{ItemRef, Sources, kernel};
@@ -36,6 +37,9 @@ pub(super) fn check(
             }
             ArgFault::Repeated(param) => {
                 (Code::RepeatedArgument, repeated_text(param), passed(param))
+            }
+            ArgFault::Unknown(keyword) => {
+                (Code::UnknownArgument, unknown_text(name, keyword), passed(keyword))
             }
             ArgFault::Untyped(param, what) => {
                 let message = format!("`{param}` is given {what}, which a launch does not take");
@@ -89,6 +93,11 @@ pub(super) fn check(
         if let ArgFault::Misuse(_, misuse) | ArgFault::GridMisuse(misuse) = fault {
             found.notes.extend(instead(misuse));
         }
+        if let ArgFault::Unknown(keyword) = fault
+            && similar(keyword, params.iter().map(|param| &*param.name)).is_none()
+        {
+            found.severity = Severity::Warning;
+        }
         found.kernel = Some(name.to_string());
         (found, AtLaunch { site: launch.site, caller: launch.caller, spot, widen: None })
     };
@@ -109,6 +118,17 @@ pub(super) fn missing_text(kernel: &str, missing: &[impl AsRef<str>]) -> String 
     let names: Vec<String> = missing.iter().map(|name| format!("`{}`", name.as_ref())).collect();
     let many = if names.len() == 1 { "argument" } else { "arguments" };
     format!("this launch of `{kernel}` lacks the {many} {}", names.join(", "))
+}
+
+/// That `kernel` has no parameter of the name of a keyword.
+pub(super) fn unknown_text(kernel: &str, keyword: &str) -> String {
+    format!("`{kernel}` has no parameter `{keyword}`")
+}
+
+/// The parameter or option that the keyword of a launch may be meant for. What is like none may be an option of a
+/// back end or a version that is not known here.
+pub(super) fn similar<'n>(keyword: &str, params: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    suggest_in_any_case(keyword, params.chain(LAUNCH_OPTIONS[..4].iter().copied()))
 }
 
 /// That a parameter is given by name although it is given already, by position or by name.

@@ -558,11 +558,26 @@ fn past(sources: &dyn Sources, launch: &ObservedLaunch) -> Option<Past> {
     Some(Past { steps, left: before.left.clone() })
 }
 
-/// A launch with what its kernel is compiled for.
-fn past_launch(sources: &dyn Sources, launch: &ObservedLaunch) -> Option<PastLaunch> {
+/// What the kernel of a launch is compiled for there, of several configurations the first.
+fn launched(sources: &dyn Sources, launch: &ObservedLaunch) -> Option<(ItemRef, Specialization)> {
     let Value::Named(Resolution::Jit(kernel)) = launch.kernel else { return None };
     let shown = ShownLaunches(vec![(Origin::Launch, launch.clone())]);
-    let spec = bind(sources, kernel, &shown, &Flags::default()).into_iter().next()?;
+    let specs = bind(sources, kernel, &shown, &Flags::default());
+    Some((kernel, specs.into_iter().next()?))
+}
+
+/// The same of a launch with arguments that its kernel does not take.
+pub(crate) fn faulty_launch(
+    sources: &dyn Sources,
+    launch: &ObservedLaunch,
+) -> Option<(ItemRef, Specialization)> {
+    let is_faulty = |launch: &KnownLaunch| !launch.doubtful && !launch.arg_faults.is_empty();
+    launched(sources, launch).filter(|(_, spec)| spec.launches.first().is_some_and(is_faulty))
+}
+
+/// A launch with what its kernel is compiled for.
+fn past_launch(sources: &dyn Sources, launch: &ObservedLaunch) -> Option<PastLaunch> {
+    let (kernel, spec) = launched(sources, launch)?;
     let launch = spec.launches.first().filter(|_| spec.assumed.is_empty())?.clone();
     Some(PastLaunch { kernel, spec: Specialization { launches: Vec::new(), ..spec }, launch })
 }

@@ -95,6 +95,13 @@ pub struct PastLaunch {
     pub launch: KnownLaunch,
 }
 
+impl PastLaunch {
+    /// What the kernel is compiled for, with the launch.
+    pub(crate) fn in_launch(&self) -> Specialization {
+        Specialization { launches: vec![self.launch.clone()], ..self.spec.clone() }
+    }
+}
+
 /// Arguments with which no kernel is launched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ArgFault {
@@ -107,6 +114,8 @@ pub enum ArgFault {
     },
     /// A parameter gets a value by position and another by name.
     Repeated(Name),
+    /// One is given by a name that no parameter and no option has.
+    Unknown(Name),
     /// A parameter that is no compile-time value gets what has no type at run time, named in the second
     /// place.
     Untyped(Name, &'static str),
@@ -298,6 +307,11 @@ impl LaunchSite {
         let named = |kind: &ArgKind| matches!(kind, ArgKind::Keyword(given) if **given == *name);
         let arg = launch.args.iter().find(|arg| named(&arg.kind))?;
         Some(matches!(launch.body.exprs[arg.value], Expr::Literal(Literal::Int(_))))
+    }
+
+    /// Whether its text gives an argument of this name.
+    fn gives_by_name(self, sources: &dyn Sources, name: &str) -> bool {
+        self.is_number(sources, name).is_some()
     }
 
     /// Where its grid stands now.
@@ -573,11 +587,18 @@ fn arg_faults(
             faults.push(ArgFault::Surplus { given: positional });
         } else if let Some(repeated) = repeated(params, launch, positional) {
             faults.push(ArgFault::Repeated(repeated));
-        } else if !binding.missing.is_empty()
-            && !has_rest(launch)
-            && (!is_wrapped || is_followed && binding.is_made_known && !has_unknown(launch, params))
-        {
-            faults.push(ArgFault::Missing(binding.missing.clone()));
+        } else if !is_wrapped || is_followed && binding.is_made_known {
+            let is_told = |name: &Name| {
+                site.is_some_and(|site| {
+                    site.names(sources, kernel) && site.gives_by_name(sources, name)
+                })
+            };
+            let unknown = unknown(launch, params);
+            if let Some(unknown) = unknown.filter(|name| !is_told(name)) {
+                faults.push(ArgFault::Unknown(unknown.clone()));
+            } else if !binding.missing.is_empty() && !has_rest(launch) {
+                faults.push(ArgFault::Missing(binding.missing.clone()));
+            }
         }
     }
     let named = launch.args.iter().enumerate().filter_map(|(at, (name, value))| match name {
@@ -631,12 +652,14 @@ fn has_rest(launch: &ObservedLaunch) -> bool {
     launch.args.iter().any(|(name, _)| name.as_deref() == Some(REST))
 }
 
-/// Whether an argument is for none of the parameters: it may be meant for one that lacks its own.
-fn has_unknown(launch: &ObservedLaunch, params: &[Param]) -> bool {
+/// The name of an argument that is for none of the parameters: it may be meant for one that lacks its own.
+fn unknown<'l>(launch: &'l ObservedLaunch, params: &[Param]) -> Option<&'l Name> {
     let is_known = |name: &Name| {
-        params.iter().any(|param| param.name == *name) || LAUNCH_OPTIONS.contains(&&**name)
+        params.iter().any(|param| param.name == *name)
+            || LAUNCH_OPTIONS.contains(&&**name)
+            || **name == *REST
     };
-    launch.args.iter().any(|(name, _)| name.as_ref().is_some_and(|name| !is_known(name)))
+    launch.args.iter().filter_map(|(name, _)| name.as_ref()).find(|name| !is_known(name))
 }
 
 /// Whether what is launched may be what a call made of the kernel.

@@ -341,7 +341,7 @@ fn in_memory(tensor: &Tensor, data: &Data) -> Option<Contents> {
         return None;
     }
     if views::is_contiguous(tensor) == Some(true) {
-        return Some(contents(&data.dtype, data.numbers.iter().copied().collect()));
+        return Some(data.row_major());
     }
     let mut placed = vec![None; span];
     for (index, number) in data.numbers.indexed_iter() {
@@ -362,55 +362,77 @@ pub(crate) fn contents(dtype: &str, numbers: Vec<f64>) -> Contents {
 
 /// Numbers as another type has them; `None` where it does not have one of them.
 fn converted(data: Data, dtype: &Arc<str>) -> Option<Data> {
+    let to = Numbers::of(dtype)?;
     if data.dtype == *dtype && !is_float(dtype) {
-        let exact = data.numbers.iter().all(|number| is_of(dtype, *number));
+        let exact = data.numbers.iter().all(|number| to.rounded(*number) == Some(*number));
         return exact.then_some(data);
     }
     let mut is_known = true;
-    let wraps = is_integer(&data.dtype) && is_integer(dtype) && **dtype != *"i1";
+    let wraps = is_integer(&data.dtype);
     let numbers = data.numbers.mapv_into(|number| {
-        let number = if wraps { wrapped(dtype, number) } else { number };
-        let rounded = rounded(dtype, number);
+        let number = if wraps { to.wrapped(number) } else { number };
+        let rounded = to.rounded(number);
         is_known &= rounded.is_some();
         rounded.unwrap_or_default()
     });
     is_known.then(|| Data { dtype: dtype.clone(), numbers })
 }
 
-/// What is left of a whole number in a type of integers with fewer bits.
-fn wrapped(dtype: &str, number: f64) -> f64 {
-    let bits = dtype.trim_start_matches(['i', 'u']).parse::<i32>().unwrap_or(64);
-    let all = f64::from(bits).exp2();
-    let lowest = if dtype.starts_with('u') { 0.0 } else { -all / 2.0 };
-    if bits < 64 { (number - lowest).rem_euclid(all) + lowest } else { number }
+/// The numbers that a type has.
+#[derive(Clone, Copy)]
+enum Numbers {
+    /// Those that a number is rounded to.
+    Floats(fn(f64) -> f64),
+    /// Whole ones from `lowest` up to one below `beyond`, which have `bits`.
+    Whole { bits: u32, lowest: f64, beyond: f64 },
+    /// 0 and 1.
+    Truths,
 }
 
-/// Whether a type of integers or truth values has a number.
-fn is_of(dtype: &str, number: f64) -> bool {
-    let bits = match dtype {
-        "i1" => return number == 0.0 || number == 1.0,
-        _ => dtype.trim_start_matches(['i', 'u']).parse::<i32>().unwrap_or(0),
-    };
-    let (lo, hi) = match dtype.starts_with('u') {
-        true => (0.0, f64::from(bits).exp2()),
-        false => (-f64::from(bits - 1).exp2(), f64::from(bits - 1).exp2()),
-    };
-    number.fract() == 0.0 && number.abs() <= MAX_EXACT && (lo..hi).contains(&number)
-}
+impl Numbers {
+    /// Those of a type in Triton's spelling.
+    fn of(dtype: &str) -> Option<Numbers> {
+        Some(match dtype {
+            "fp64" => Numbers::Floats(|number| number),
+            "fp32" => Numbers::Floats(|number| f64::from(number as f32)),
+            "fp16" => Numbers::Floats(|number| f16::from_f64(number).to_f64()),
+            "bf16" => Numbers::Floats(|number| bf16::from_f64(number).to_f64()),
+            "fp8e5" => Numbers::Floats(|number| eight_bits(number, 2, -14, 57344.0, f64::INFINITY)),
+            "fp8e4nv" => Numbers::Floats(|number| eight_bits(number, 3, -6, 448.0, f64::NAN)),
+            "i1" => Numbers::Truths,
+            dtype if is_integer(dtype) => {
+                let bits: u32 = dtype[1..].parse().ok()?;
+                let (lowest, beyond) = match dtype.starts_with('u') {
+                    true => (0.0, f64::from(bits).exp2()),
+                    false => (-f64::from(bits - 1).exp2(), f64::from(bits - 1).exp2()),
+                };
+                Numbers::Whole { bits, lowest, beyond }
+            }
+            _ => return None,
+        })
+    }
 
-/// A number as a type has it, if it has it.
-fn rounded(dtype: &str, number: f64) -> Option<f64> {
-    Some(match dtype {
-        "fp64" => number,
-        "fp32" => f64::from(number as f32),
-        "fp16" => f16::from_f64(number).to_f64(),
-        "bf16" => bf16::from_f64(number).to_f64(),
-        "fp8e5" => eight_bits(number, 2, -14, 57344.0, f64::INFINITY),
-        "fp8e4nv" => eight_bits(number, 3, -6, 448.0, f64::NAN),
-        "i1" => f64::from(number != 0.0),
-        dtype if is_integer(dtype) => Some(number.trunc()).filter(|whole| is_of(dtype, *whole))?,
-        _ => return None,
-    })
+    /// A number as the type has it, if it has it.
+    fn rounded(self, number: f64) -> Option<f64> {
+        match self {
+            Numbers::Floats(rounded) => Some(rounded(number)),
+            Numbers::Truths => Some(f64::from(number != 0.0)),
+            Numbers::Whole { lowest, beyond, .. } => {
+                let whole = number.trunc();
+                (whole.abs() <= MAX_EXACT && (lowest..beyond).contains(&whole)).then_some(whole)
+            }
+        }
+    }
+
+    /// What is left of a whole number where the type has fewer bits.
+    fn wrapped(self, number: f64) -> f64 {
+        match self {
+            Numbers::Whole { bits: ..64, lowest, beyond } => {
+                (number - lowest).rem_euclid(beyond - lowest) + lowest
+            }
+            _ => number,
+        }
+    }
 }
 
 /// A number rounded to a float of 8 bits with so many of them behind the point, whose least exponent of a normal

@@ -52,6 +52,7 @@ impl Host<'_> {
         value: &Value,
     ) -> Option<Contents> {
         let Value::Tensor(chosen) = chosen else { return None };
+        elements_of_memory(tensor)?;
         let (chosen, value) = (of(chosen)?, converted(of_value(value)?, tensor.dtype.as_ref()?)?);
         let given = value.numbers.broadcast(chosen.numbers.raw_dim())?;
         let places = Places::of(tensor)?;
@@ -69,8 +70,20 @@ impl Host<'_> {
         tensor: &Tensor,
         args: &Args<'_>,
     ) -> Option<Contents> {
+        elements_of_memory(tensor)?;
+        let throughout = match name {
+            "zero_" => Some(&Value::Int(Some(0))),
+            "fill_" => args.get(0, "value"),
+            _ => None,
+        };
+        if let Some(contents) = throughout.and_then(|value| filled(tensor, value)) {
+            return Some(contents);
+        }
         let data = changed(name, tensor, args)?;
         let data = converted(data, tensor.dtype.as_ref()?)?;
+        if whole(tensor).is_some() {
+            return Some(data.row_major());
+        }
         let places = Places::of(tensor)?;
         let replaced = data.numbers.iter().enumerate();
         self.replaced(tensor, replaced.map(|(at, number)| (places.of_element(at), *number)))
@@ -82,9 +95,7 @@ impl Host<'_> {
         tensor: &Tensor,
         replaced: impl Iterator<Item = (usize, f64)>,
     ) -> Option<Contents> {
-        let storage = tensor.storage.as_ref()?;
-        let elements = usize::try_from(storage.before + storage.elements).ok();
-        let elements = elements.filter(|elements| *elements <= super::MAX_COMPUTED)?;
+        let (storage, elements) = (tensor.storage.as_ref()?, elements_of_memory(tensor)?);
         let (id, dtype) = (tensor.memory()?, tensor.dtype.as_ref()?);
         let before = match storage.before {
             0 => &storage.contents,
@@ -111,12 +122,29 @@ impl Host<'_> {
     }
 }
 
+/// Elements up to the end of a tensor in the memory that it is in, where they are not too many to compute them.
+fn elements_of_memory(tensor: &Tensor) -> Option<usize> {
+    let storage = tensor.storage.as_deref()?;
+    let elements = usize::try_from(storage.before + storage.elements).ok()?;
+    (elements <= super::MAX_COMPUTED).then_some(elements)
+}
+
 /// How many elements a tensor has that is all of its memory, in order.
 pub(crate) fn whole(tensor: &Tensor) -> Option<i128> {
     let storage = tensor.storage.as_deref().filter(|storage| storage.before == 0)?;
     let is_whole =
         views::span(tensor) == Some(storage.elements) && views::is_contiguous(tensor) == Some(true);
     (is_whole && storage.elements <= super::MAX_COMPUTED as i128).then_some(storage.elements)
+}
+
+/// What memory holds that is all of a tensor, where each element of that is one number.
+fn filled(tensor: &Tensor, value: &Value) -> Option<Contents> {
+    let (count, dtype) = (usize::try_from(whole(tensor)?).ok()?, tensor.dtype.as_ref()?);
+    let number = converted(of_value(value)?, dtype)?.number()?;
+    Some(match is_float(dtype) {
+        true => Contents::Floats(vec![number.to_bits(); count].into()),
+        false => Contents::constant(number as i128),
+    })
 }
 
 /// What a tensor holds after a method that changes it.

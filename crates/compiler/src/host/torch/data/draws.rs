@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{MAX_COMPUTED, MAX_NUMBERS, rounded};
+use super::{MAX_COMPUTED, MAX_NUMBERS, Numbers};
 use crate::host::value::Value;
 use crate::host::value::contents::{Contents, Listing, repeats};
 
@@ -153,7 +153,9 @@ pub(crate) fn drawn(contents: &Contents, count: usize) -> Option<Contents> {
 
 /// Floats as a type has them.
 pub(crate) fn of_type(dtype: &str, numbers: Contents) -> Contents {
-    let Contents::Floats(floats) = &numbers else { return numbers };
-    let floats = floats.iter().map(|bits| rounded(dtype, f64::from_bits(*bits)).map(f64::to_bits));
+    let (Contents::Floats(floats), Some(to)) = (&numbers, Numbers::of(dtype)) else {
+        return numbers;
+    };
+    let floats = floats.iter().map(|bits| to.rounded(f64::from_bits(*bits)).map(f64::to_bits));
     floats.collect::<Option<_>>().map_or(numbers.clone(), Contents::Floats)
 }
