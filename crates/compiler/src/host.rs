@@ -52,7 +52,7 @@ pub use value::contents::{Contents, Listing};
 pub(crate) use value::dtype::{
     SPELLINGS, is_complex, language_dtype, may_lead, named_dtype, torch_name,
 };
-use value::memory::Parts;
+use value::memory::{Filled, Parts};
 
 /// Expressions evaluated for one question; beyond, everything is unknown.
 pub(crate) const FUEL: u32 = 100_000;
@@ -167,8 +167,8 @@ pub(crate) struct Host<'a> {
     comparing: u32,
     /// By allocation, the type of the tensor that it was made for.
     types: FxHashMap<u32, Arc<str>>,
-    /// By allocations that host code wrote all of, what they hold since.
-    filled: FxHashMap<u32, Contents>,
+    /// What host code wrote to allocations that it wrote all of, or numbers to a part.
+    filled: Filled,
     /// 0, 1, 2 and so on, as many as were asked for yet.
     ordinals: Listing<i128>,
     /// What launches left in memory.
@@ -277,7 +277,7 @@ impl<'a> Host<'a> {
             touched: FxHashSet::default(),
             comparing: 0,
             types: FxHashMap::default(),
-            filled: FxHashMap::default(),
+            filled: Filled::default(),
             ordinals: Vec::new().into(),
             past: Past::default(),
             writes: FxHashMap::default(),

@@ -129,7 +129,7 @@ impl Host<'_> {
                 self.keep_launch(launch);
             }
         }
-        self.filled.retain(|id, _| !allocations.contains(id));
+        self.filled.forget(&allocations);
         self.written.extend(allocations);
         Value::Unknown
     }

@@ -593,11 +593,14 @@ fn arg_faults(
                     site.names(sources, kernel) && site.gives_by_name(sources, name)
                 })
             };
-            let unknown = unknown(launch, params);
-            if let Some(unknown) = unknown.filter(|name| !is_told(name)) {
-                faults.push(ArgFault::Unknown(unknown.clone()));
-            } else if !binding.missing.is_empty() && !has_rest(launch) {
-                faults.push(ArgFault::Missing(binding.missing.clone()));
+            match unknown(launch, params) {
+                Some(unknown) if !is_told(unknown) => {
+                    faults.push(ArgFault::Unknown(unknown.clone()));
+                }
+                None if !binding.missing.is_empty() && !has_rest(launch) => {
+                    faults.push(ArgFault::Missing(binding.missing.clone()));
+                }
+                _ => {}
             }
         }
     }

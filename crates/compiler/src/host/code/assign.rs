@@ -10,6 +10,7 @@ use crate::host::library::environment::is_environment;
 use crate::host::torch::misuse::{Misuse, is_whole};
 use crate::host::torch::tape::By;
 use crate::host::torch::{fits, order, views};
+use crate::host::value::memory::Stored;
 use crate::host::value::{Descriptor, Tensor, Value};
 use crate::project::{Resolution, Scope, item};
 
@@ -134,10 +135,17 @@ impl Host<'_> {
             let by = chosen.map_or(By::Unknown, By::Stored);
             self.on_tape_in_place(by, vec![(None, value.clone())], &owner);
             return match owner.allocations().as_slice() {
-                [id] => match stored.or_else(|| order::scattered(&owner, &positions, value)) {
-                    Some(contents) => self.note_filled(*id, contents),
-                    None => self.note_part_written(*id, &part),
-                },
+                [id] => {
+                    let scattered = || order::scattered(&owner, &positions, value);
+                    let stored = match stored {
+                        Some(Stored { known: Some(_), .. }) => stored,
+                        stored => scattered().map(Stored::from).or(stored),
+                    };
+                    match stored {
+                        Some(stored) => self.note_stored(*id, &part, stored),
+                        None => self.note_part_written(*id, &part),
+                    }
+                }
                 _ => self.note_write(frame, object, &owner),
             };
         }
@@ -196,9 +204,9 @@ impl Host<'_> {
             storage.made_of = made.storage.as_ref().and_then(|made| made.made_of);
         }
         match contents {
-            Some(contents) => self.note_filled(id, contents),
-            None if tensor.allocation() == Some(id) => self.note_updated(id),
-            None => self.note_part_written(id, &Value::Tensor(tensor.clone())),
+            Some(Stored { known: Some(contents), .. }) => self.note_filled(id, contents),
+            _ if tensor.allocation() == Some(id) => self.note_updated(id),
+            _ => self.note_part_written(id, &Value::Tensor(tensor.clone())),
         }
         Value::Tensor(updated)
     }

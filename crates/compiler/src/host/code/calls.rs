@@ -17,7 +17,7 @@ use crate::host::torch::modules::{known_class, sequence_class};
 use crate::host::torch::operations::LIBRARY;
 use crate::host::torch::{arrays, data, devices, drawn, made, states, tensor, views};
 use crate::host::value::contents::Contents;
-use crate::host::value::memory::may_write;
+use crate::host::value::memory::{Stored, may_write};
 use crate::host::value::{Callable, Tensor, Value};
 use crate::host::{Changed, Frame, Host, Maker};
 use crate::project::installation::{CURRENT_TARGET, Fact};
@@ -584,8 +584,9 @@ impl Host<'_> {
                     let changed = match receiver {
                         Value::Tensor(tensor) => {
                             let drawn = self.drawn_in_place(name, tensor, args);
-                            let changed =
-                                drawn.or_else(|| self.changed_in_place(name, tensor, args));
+                            let changed = drawn
+                                .map(Stored::from)
+                                .or_else(|| self.changed_in_place(name, tensor, args));
                             tensor.memory().zip(changed)
                         }
                         _ => None,
@@ -593,8 +594,8 @@ impl Host<'_> {
                     self.record_change(name, receiver, args);
                     self.note_write(frame, object, receiver);
                     self.note_change(receiver);
-                    if let Some((id, contents)) = changed {
-                        self.note_filled(id, contents);
+                    if let Some((id, stored)) = changed {
+                        self.note_stored(id, receiver, stored);
                     }
                 }
                 // Whoever gets the address may write there; what compares it asks how it is aligned.

@@ -96,7 +96,11 @@ impl Host<'_> {
                     Value::Dict(dict) if dict.missing.is_some() => {
                         self.made_or_found(frame, (owner, dict), *index)
                     }
-                    value => self.subscript(frame, value, *index),
+                    value => {
+                        let mut part = self.subscript(frame, value, *index);
+                        self.note_begun(&mut part);
+                        part
+                    }
                 };
                 if !only_reads {
                     self.note_part(&value, &part);

@@ -65,7 +65,7 @@ impl Host<'_> {
             [launch] => self.memory_after(launch),
             _ => Vec::new(),
         };
-        self.filled.retain(|id, _| !allocations.contains(id));
+        self.filled.forget(allocations);
         self.written.extend(allocations);
         left.into_iter().for_each(|(id, contents)| self.note_filled(id, contents));
     }
@@ -87,7 +87,7 @@ impl Host<'_> {
         if left.from == 0 {
             return Some(contents(dtype, left.numbers));
         }
-        let mut numbers = self.filled.get(&left.id)?.all(left.from)?;
+        let mut numbers = self.filled.get(left.id)?.all(left.from)?;
         numbers.extend(left.numbers);
         Some(contents(dtype, numbers))
     }

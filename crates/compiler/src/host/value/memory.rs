@@ -1,5 +1,9 @@
 //! Which memory tensors are in, and what may have been written to it.
 
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
 use crate::builtins::TORCH;
 use crate::hir::{Expr, ExprId, Name};
 use crate::host::code::arguments::Args;
@@ -32,6 +36,50 @@ impl Parts {
         if self.written {
             storage.drawn = None;
         }
+    }
+}
+
+/// What allocations hold since host code wrote to them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Filled {
+    /// Of those of which it wrote all.
+    known: FxHashMap<u32, Contents>,
+    /// Of those of which it wrote a part so far: the numbers there, in order.
+    begun: FxHashMap<u32, Arc<[Option<f64>]>>,
+}
+
+impl Filled {
+    pub(crate) fn get(&self, id: u32) -> Option<&Contents> {
+        self.known.get(&id)
+    }
+
+    /// The numbers that are known of an allocation of which not all are.
+    pub(crate) fn begun(&self, id: u32) -> Option<&[Option<f64>]> {
+        self.begun.get(&id).map(|numbers| &**numbers)
+    }
+
+    pub(crate) fn insert(&mut self, id: u32, contents: Contents) {
+        self.known.insert(id, contents);
+    }
+
+    /// Forgets what these hold.
+    pub(crate) fn forget(&mut self, allocations: &[u32]) {
+        self.known.retain(|id, _| !allocations.contains(id));
+        self.begun.retain(|id, _| !allocations.contains(id));
+    }
+}
+
+/// What memory holds after host code wrote numbers to a part of it.
+pub(crate) struct Stored {
+    /// Where all of it is known.
+    pub(crate) known: Option<Contents>,
+    /// Where some numbers are not known, those that are.
+    pub(crate) begun: Option<Arc<[Option<f64>]>>,
+}
+
+impl From<Contents> for Stored {
+    fn from(known: Contents) -> Stored {
+        Stored { known: Some(known), begun: None }
     }
 }
 
@@ -109,6 +157,17 @@ impl Host<'_> {
         }
     }
 
+    /// Notes what an allocation holds after numbers were written to `part` of it.
+    pub(crate) fn note_stored(&mut self, id: u32, part: &Value, stored: Stored) {
+        match stored.known {
+            Some(contents) => self.note_filled(id, contents),
+            None => self.note_part_written(id, part),
+        }
+        if let Some(begun) = stored.begun.filter(|_| self.doubt.is_straight()) {
+            self.filled.begun.insert(id, begun);
+        }
+    }
+
     /// Notes that host code may have written these allocations, now or in between launches.
     pub(crate) fn note_written(&mut self, allocations: &[u32]) {
         if allocations.is_empty() {
@@ -116,7 +175,7 @@ impl Host<'_> {
         }
         self.written.extend(allocations);
         self.past.forget(allocations);
-        self.filled.retain(|id, _| !allocations.contains(id));
+        self.filled.forget(allocations);
         let args = self.launches.iter_mut().flat_map(|launch| &mut launch.args);
         args.for_each(|(_, value)| value.note_writes(&|id| allocations.contains(&id)));
     }
@@ -126,7 +185,7 @@ impl Host<'_> {
     pub(crate) fn note_updated(&mut self, id: u32) {
         self.written.insert(id);
         self.past.forget(&[id]);
-        self.filled.remove(&id);
+        self.filled.forget(&[id]);
         self.change_launched(id, &|tensor| {
             let is_new = |storage: &Storage| storage.contents.is_new();
             if !tensor.storage.as_deref().is_some_and(is_new) {
@@ -161,7 +220,7 @@ impl Host<'_> {
     fn note_region(&mut self, id: u32, region: Region, written: bool) {
         self.past.forget(&[id]);
         if written {
-            self.filled.remove(&id);
+            self.filled.forget(&[id]);
         }
         let parts = self.parts.entry(id).or_default();
         if !parts.regions.contains(&region) {
@@ -182,7 +241,7 @@ impl Host<'_> {
     pub(crate) fn note_memory(&mut self, id: u32) {
         self.touched.insert(id);
         self.past.forget(&[id]);
-        self.filled.remove(&id);
+        self.filled.forget(&[id]);
         self.change_launched(id, &|tensor| *tensor = std::mem::take(tensor).moved());
     }
 
@@ -228,13 +287,13 @@ impl Host<'_> {
         if !self.written.is_empty() {
             value.note_writes(&|id| self.written.contains(&id));
         }
-        if !self.filled.is_empty() {
+        if !self.filled.known.is_empty() {
             value.change_tensors(&mut |tensor| {
                 let filled = tensor.memory().and_then(|id| {
                     // A view of another type has other numbers.
                     let is_same =
                         self.types.get(&id).is_none_or(|of| tensor.dtype.as_ref() == Some(of));
-                    self.filled.get(&id).filter(|_| is_same)
+                    self.filled.get(id).filter(|_| is_same)
                 });
                 if let (Some(storage), Some(filled)) = (&mut tensor.storage, filled) {
                     storage.contents = match storage.before {
@@ -244,6 +303,30 @@ impl Host<'_> {
                 }
             });
         }
+    }
+
+    /// What a part of an allocation holds in which all numbers are known, where they are not in the rest of it.
+    pub(crate) fn note_begun(&self, value: &mut Value) {
+        if self.filled.begun.is_empty() {
+            return;
+        }
+        value.change_tensors(&mut |tensor| {
+            let known = self.stored_in(tensor);
+            if let (Some(storage), Some(known)) = (&mut tensor.storage, known) {
+                storage.contents = known;
+            }
+        });
+    }
+
+    fn stored_in(&self, tensor: &Tensor) -> Option<Contents> {
+        let (storage, dtype) = (tensor.storage.as_deref()?, tensor.dtype.as_deref()?);
+        let id = tensor.memory()?;
+        let numbers = self.filled.begun(id)?;
+        let is_same = self.types.get(&id).is_some_and(|of| **of == *dtype);
+        let first = usize::try_from(storage.before).ok().filter(|_| is_same)?;
+        let behind = first.checked_add(usize::try_from(views::span(tensor)?).ok()?)?;
+        let part = numbers.get(first..behind)?.iter().copied().collect::<Option<Vec<f64>>>()?;
+        Some(data::contents(dtype, part))
     }
 }
 

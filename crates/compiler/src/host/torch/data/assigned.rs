@@ -9,7 +9,8 @@ use crate::host::Host;
 use crate::host::code::arguments::Args;
 use crate::host::code::operators::truth;
 use crate::host::torch::views;
-use crate::host::value::contents::{Contents, Listing};
+use crate::host::value::contents::{Contents, Listing, MAX_LISTED};
+use crate::host::value::memory::Stored;
 use crate::host::value::number::as_float;
 use crate::host::value::{Storage, Tensor, Value};
 
@@ -45,12 +46,7 @@ impl Host<'_> {
 impl Host<'_> {
     /// What the memory of a tensor holds after `value` was assigned to its elements at the positions that
     /// `chosen` holds.
-    pub(crate) fn stored(
-        &self,
-        tensor: &Tensor,
-        chosen: &Value,
-        value: &Value,
-    ) -> Option<Contents> {
+    pub(crate) fn stored(&self, tensor: &Tensor, chosen: &Value, value: &Value) -> Option<Stored> {
         let Value::Tensor(chosen) = chosen else { return None };
         elements_of_memory(tensor)?;
         let (chosen, value) = (of(chosen)?, converted(of_value(value)?, tensor.dtype.as_ref()?)?);
@@ -69,7 +65,7 @@ impl Host<'_> {
         name: &str,
         tensor: &Tensor,
         args: &Args<'_>,
-    ) -> Option<Contents> {
+    ) -> Option<Stored> {
         elements_of_memory(tensor)?;
         let throughout = match name {
             "zero_" => Some(&Value::Int(Some(0))),
@@ -77,12 +73,12 @@ impl Host<'_> {
             _ => None,
         };
         if let Some(contents) = throughout.and_then(|value| filled(tensor, value)) {
-            return Some(contents);
+            return Some(contents.into());
         }
         let data = changed(name, tensor, args)?;
         let data = converted(data, tensor.dtype.as_ref()?)?;
         if whole(tensor).is_some() {
-            return Some(data.row_major());
+            return Some(data.row_major().into());
         }
         let places = Places::of(tensor)?;
         let replaced = data.numbers.iter().enumerate();
@@ -94,12 +90,15 @@ impl Host<'_> {
         &self,
         tensor: &Tensor,
         replaced: impl Iterator<Item = (usize, f64)>,
-    ) -> Option<Contents> {
+    ) -> Option<Stored> {
         let (storage, elements) = (tensor.storage.as_ref()?, elements_of_memory(tensor)?);
         let (id, dtype) = (tensor.memory()?, tensor.dtype.as_ref()?);
-        let before = match storage.before {
-            0 => &storage.contents,
-            _ => self.filled.get(&id).filter(|_| self.types.get(&id) == Some(dtype))?,
+        let is_of_memory = self.types.get(&id) == Some(dtype);
+        let begun = self.filled.begun(id).filter(|_| is_of_memory);
+        let before = match (storage.before, self.filled.get(id).filter(|_| is_of_memory)) {
+            (0, _) => &storage.contents,
+            (_, Some(filled)) => filled,
+            _ => begun.map(|_| &Contents::Unknown)?,
         };
         if let Contents::Floats(before) = before
             && before.len() >= elements
@@ -109,16 +108,23 @@ impl Host<'_> {
             for (at, number) in replaced {
                 *numbers.get_mut(at)? = number.to_bits();
             }
-            return Some(Contents::Floats(numbers.into()));
+            return Some(Contents::Floats(numbers.into()).into());
         }
-        let mut numbers: Vec<Option<f64>> = match before.all(elements) {
-            Some(before) => before.into_iter().map(Some).collect(),
-            None => vec![None; elements],
+        let mut numbers: Vec<Option<f64>> = match (before.all(elements), begun) {
+            (Some(before), _) => before.into_iter().map(Some).collect(),
+            (None, Some(begun)) if begun.len() >= elements => begun.to_vec(),
+            (None, _) => vec![None; elements],
         };
         for (at, number) in replaced {
             *numbers.get_mut(at)? = Some(number);
         }
-        Some(contents(dtype, numbers.into_iter().collect::<Option<Vec<f64>>>()?))
+        let known = numbers[..elements].iter().copied().collect::<Option<Vec<f64>>>();
+        let is_kept = is_of_memory && (self.launcher.is_some() || elements <= MAX_LISTED);
+        let is_begun = is_kept && numbers.iter().any(Option::is_none);
+        Some(Stored {
+            known: known.map(|numbers| contents(dtype, numbers)),
+            begun: is_begun.then(|| numbers.into()),
+        })
     }
 }
 
@@ -198,6 +204,7 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Da
             scattered(name, tensor, args)
         }
         "index_add" => added(tensor, args),
+        "scatter_reduce" | "index_reduce" => reduced(name, tensor, args),
         "index_copy" | "index_fill" => changed(&format!("{name}_"), tensor, args),
         "index_put" => put(tensor, args),
         "masked_scatter" => {
@@ -248,6 +255,43 @@ fn added(tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
         let mut place = data.numbers.index_axis_mut(axis, row);
         let added = added.broadcast(place.raw_dim())?;
         place.zip_mut_with(&added, |place, added| *place += scale * added);
+    }
+    Some(data)
+}
+
+/// `scatter_reduce` and `index_reduce`: numbers that are combined with those at these positions.
+fn reduced(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
+    let axis = axis_of(tensor, args.get(0, "dim"), None)?;
+    let mut data = of(tensor)?;
+    let index = of_value(args.get(1, "index")?)?.numbers;
+    let source = args.get(2, "src").or_else(|| args.keyword("source"));
+    let source = of_value(source?)?.numbers;
+    let Value::Str(how) = args.get(3, "reduce")? else { return None };
+    let combined: fn(f64, f64) -> f64 = match &**how {
+        "sum" | "mean" => |a, b| a + b,
+        "prod" => |a, b| a * b,
+        "amin" => |a, b| if a < b || a.is_nan() { a } else { b },
+        "amax" => |a, b| if a > b || a.is_nan() { a } else { b },
+        _ => return None,
+    };
+    let includes_own = args.keyword("include_self").map_or(Some(true), truth)?;
+    if &**how == "mean" && !is_float(&data.dtype) || source.ndim() != data.numbers.ndim() {
+        return None;
+    }
+    let mut counts = data.numbers.map(|_| u32::from(includes_own));
+    for (mut at, number) in source.indexed_iter() {
+        let to = match name {
+            "index_reduce" => index.get(IxDyn(&[at[axis]])),
+            _ => index.get(&at),
+        };
+        let Some(to) = to.filter(|to| **to >= 0.0) else { continue };
+        at[axis] = *to as usize;
+        let (place, count) = (data.numbers.get_mut(&at)?, counts.get_mut(&at)?);
+        *place = if *count == 0 { *number } else { combined(*place, *number) };
+        *count += 1;
+    }
+    if &**how == "mean" {
+        data.numbers.zip_mut_with(&counts, |sum, count| *sum /= f64::from((*count).max(1)));
     }
     Some(data)
 }
