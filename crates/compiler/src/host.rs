@@ -74,6 +74,8 @@ pub(crate) struct Host<'a> {
     launcher: Option<&'a dyn Launcher>,
     /// Whether it has executed one.
     pub(crate) executed: bool,
+    /// Whether it took what functions make to lie in order where nothing tells how it does.
+    takes_order: bool,
     /// The last difference of tensors that a run compared.
     differing: Option<Difference>,
     /// Comparisons of floats so far that a run computes.
@@ -231,6 +233,7 @@ impl<'a> Host<'a> {
             draws: false,
             launcher: None,
             executed: false,
+            takes_order: false,
             differing: None,
             close_calls: 0,
             numbers: options.drawn.then(torch::data::Draws::default),

@@ -33,6 +33,9 @@ const MAX_WORK_OF_FILE: u64 = 1 << 29;
 const MAX_EFFORT: u64 = 1 << 25;
 const MAX_EFFORT_OF_FILE: u64 = 1 << 28;
 
+/// Errors that need be none elsewhere: of what the compiler does not know, and of what other devices have.
+const ELSEWHERE: &[Code] = &[Code::NotUnderstood, Code::UnsupportedDType];
+
 /// What a run may still take, and all runs of its file together.
 struct Budget<'a> {
     own: Cell<u64>,
@@ -142,6 +145,14 @@ struct Launches<'a, 'd> {
     faulty: RefCell<Vec<Diagnostic>>,
 }
 
+/// How a run met a launch.
+struct Met<'c> {
+    /// The calls that lead to it, the outermost first.
+    calls: &'c [FileRange],
+    /// Whether it may be that only this run has tensors that lie as its own do.
+    takes_order: bool,
+}
+
 /// What a kernel is lowered to under a specialization; `None` where it has an error.
 struct Lowered {
     kernel: ItemRef,
@@ -165,10 +176,10 @@ impl Launches<'_, '_> {
 }
 
 impl Launches<'_, '_> {
-    /// Executes a launch to which these calls lead.
-    fn run(&self, launch: &PastLaunch, calls: &[FileRange], work: u64) -> Option<Ran> {
+    /// Executes a launch.
+    fn run(&self, launch: &PastLaunch, met: &Met<'_>, work: u64) -> Option<Ran> {
         let Some(func) = self.function(launch) else {
-            self.refuse(launch.kernel, &launch.in_launch(), calls);
+            self.refuse(launch.kernel, &launch.in_launch(), met);
             return None;
         };
         let ran = ran(&func, &launch.launch, self.executor, work)?;
@@ -178,8 +189,8 @@ impl Launches<'_, '_> {
         for fault in outside.chain(race) {
             let finding = executed::finding(&func, &launch.launch, &launch.spec, fault);
             let site = launch.launch.site;
-            let Some(placed) = self.placed(finding.clone(), site, calls) else { continue };
-            if !self.is_told_without(&func, launch, &finding) {
+            let Some(placed) = self.placed(finding.clone(), site, met.calls) else { continue };
+            if self.is_new(&func, launch, met, &finding) {
                 self.note(placed);
             }
         }
@@ -187,23 +198,23 @@ impl Launches<'_, '_> {
     }
 
     /// Tells why a kernel is not launched under a specialization, where the launch is not told of without a run.
-    fn refuse(&self, kernel: ItemRef, spec: &Specialization, calls: &[FileRange]) {
+    fn refuse(&self, kernel: ItemRef, spec: &Specialization, met: &Met<'_>) {
         let is_told = |known: &Specialization| is_told_of(known, spec);
-        if self.without_run(kernel).iter().any(is_told) {
+        if met.takes_order || self.without_run(kernel).iter().any(is_told) {
             return;
         }
         let lowered = self.rules.lower_kernel(self.sources, kernel, spec);
         let found = blame(self.sources, self.rules, kernel, spec, &lowered).into_iter();
         let errors = found.filter(|(found, _)| {
             let is_passed_over = spec.config.is_some() && found.code == Code::StaticAssert;
-            let is_mistake = found.severity == Severity::Error && found.code != Code::NotUnderstood;
+            let is_mistake = found.severity == Severity::Error && !ELSEWHERE.contains(&found.code);
             is_mistake && spec.proves(found.code) && !is_passed_over
         });
         let site = spec.launches.iter().find_map(|launch| launch.site);
         for (found, at) in errors {
             let found = at.attach(found, self.sources);
             if !self.is_always_told(&found)
-                && let Some(placed) = self.placed(found, site, calls)
+                && let Some(placed) = self.placed(found, site, met.calls)
             {
                 self.note(placed);
             }
@@ -231,11 +242,18 @@ impl Launches<'_, '_> {
         }
     }
 
-    /// Whether analyses of the launch, where it is known without a run, tell the same without numbers: that is shown
-    /// where the kernel is then.
-    fn is_told_without(&self, func: &Function, launch: &PastLaunch, finding: &Diagnostic) -> bool {
+    /// Whether only the run shows a finding of a launch: one that is known without a run is analysed without
+    /// numbers as well, and what that tells is shown where the kernel is. Of others nothing is shown where it may
+    /// follow from how the run's tensors lie.
+    fn is_new(
+        &self,
+        func: &Function,
+        launch: &PastLaunch,
+        met: &Met<'_>,
+        finding: &Diagnostic,
+    ) -> bool {
         if !self.without_run(launch.kernel).iter().any(|known| has_launch(known, launch)) {
-            return false;
+            return !met.takes_order;
         }
         let mut known = launch.launch.clone();
         for (_, arg) in &mut known.args {
@@ -246,7 +264,7 @@ impl Launches<'_, '_> {
         let spec = Specialization { launches: vec![known], ..launch.spec.clone() };
         let pause = || self.sources.checkpoint();
         let told = check_accesses(func, &spec, &pause);
-        told.iter().any(|(told, _)| is_same(told, finding))
+        !told.iter().any(|(told, _)| is_same(told, finding))
     }
 
     /// A finding in a kernel, in the file that runs: at what leads to the launch there, where the kernel is in
@@ -281,12 +299,13 @@ impl Launcher for Launches<'_, '_> {
             return Vec::new();
         }
         let work = self.work.left().min(MAX_WORK_OF_ONE);
+        let met = Met { calls, takes_order: launch.takes_order };
         if let Some((kernel, spec)) = faulty_launch(self.sources, launch) {
-            self.refuse(kernel, &spec, calls);
+            self.refuse(kernel, &spec, &met);
             return Vec::new();
         }
         let launch = executed_launch(self.sources, launch);
-        let ran = launch.and_then(|launch| self.run(&launch, calls, work)).unwrap_or_default();
+        let ran = launch.and_then(|launch| self.run(&launch, &met, work)).unwrap_or_default();
         self.work.take(ran.work);
         ran.memory
     }

@@ -49,6 +49,8 @@ pub(crate) struct ObservedLaunch {
     pub(crate) is_one_of: bool,
     /// Whether it is as one draw of random numbers has it.
     pub(crate) drawn: bool,
+    /// Whether it may be that only the run that met it has tensors that lie as its own do.
+    pub(crate) takes_order: bool,
     /// Whether nothing shows the sizes of tensors that what ran and met it is given.
     pub(crate) open_sizes: bool,
     /// What is assumed of the arguments of what ran and met it.
@@ -160,6 +162,7 @@ impl Host<'_> {
             doubtful,
             is_one_of,
             drawn,
+            takes_order: self.takes_order,
             open_sizes: false,
             assumed: self.assumed.as_ref().map(|assumed| assumed.text().into()),
             caller,

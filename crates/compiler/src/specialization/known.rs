@@ -588,19 +588,17 @@ fn arg_faults(
         } else if let Some(repeated) = repeated(params, launch, positional) {
             faults.push(ArgFault::Repeated(repeated));
         } else if !is_wrapped || is_followed && binding.is_made_known {
-            let is_told = |name: &Name| {
+            let is_told = |name: &&Name| {
                 site.is_some_and(|site| {
                     site.names(sources, kernel) && site.gives_by_name(sources, name)
                 })
             };
-            match unknown(launch, params) {
-                Some(unknown) if !is_told(unknown) => {
-                    faults.push(ArgFault::Unknown(unknown.clone()));
-                }
-                None if !binding.missing.is_empty() && !has_rest(launch) => {
-                    faults.push(ArgFault::Missing(binding.missing.clone()));
-                }
-                _ => {}
+            let unknown = unknown(launch, params);
+            let lacks = !binding.missing.is_empty() && !has_rest(launch);
+            if lacks && (!is_wrapped || unknown.is_none()) {
+                faults.push(ArgFault::Missing(binding.missing.clone()));
+            } else if let Some(unknown) = unknown.filter(|name| !is_told(name)) {
+                faults.push(ArgFault::Unknown(unknown.clone()));
             }
         }
     }

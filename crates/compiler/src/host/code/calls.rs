@@ -377,8 +377,8 @@ impl Host<'_> {
         let name = path.last().map_or("", |name| &**name);
         self.note_effort(name, values.iter().map(|(_, value)| value));
         let result = self.exactly_called(&path, &args, result);
-        let result = self.in_order(result);
-        let result = data::noted_with(result, || data::by_torch(&path, &args, self.ties()));
+        let ties = self.ties();
+        let result = self.with_numbers(result, || data::by_torch(&path, &args, ties));
         let result = match path.last() {
             Some(name) => self.cast_automatically(name, result),
             None => result,
@@ -640,10 +640,9 @@ impl Host<'_> {
                 let result = self.cast_automatically(name, result);
                 let (numbers, result) = match receiver {
                     Value::Tensor(tensor) => {
-                        let result = self.in_order(result);
-                        let result = data::noted_with(result, || {
-                            data::of_method(name, tensor, args, self.ties())
-                        });
+                        let ties = self.ties();
+                        let result =
+                            self.with_numbers(result, || data::of_method(name, tensor, args, ties));
                         let drawn = drawn::mapped(name, tensor, args);
                         let result =
                             if drawn.is_some() { drawn::noted(result, drawn) } else { result };

@@ -181,8 +181,7 @@ impl Host<'_> {
             raised @ Value::Raises(_) => raised,
             value => match operators::contents(op, left, right) {
                 Contents::Unknown => {
-                    let value = self.in_order(value);
-                    let value = data::noted(value, data::binary(op, left, right));
+                    let value = self.with_numbers(value, || data::binary(op, left, right));
                     let value = self.allocate_known(value);
                     let value = self.note_sums(op, (left, right), value);
                     self.note_made(Maker::Binary(op), given, value)

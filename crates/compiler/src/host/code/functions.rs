@@ -248,6 +248,8 @@ impl Host<'_> {
         self.depth += 1;
         let collections = frame.variables.iter().filter(|(_, value)| changes::is_collection(value));
         let collections = collections.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let is_apart = frame.around.is_none() && frame.variables.values().all(is_immutable);
+        let took_order = self.takes_order;
         let around = self.doubt.enter();
         let yields = |expr: &Expr| matches!(expr, Expr::Yield { .. });
         let is_generator = function.body.exprs.values().any(yields);
@@ -271,14 +273,29 @@ impl Host<'_> {
         self.depth -= 1;
         let ends = runs && !matches!(flow, Flow::Return(None));
         self.changed = frame.changed_of(function, collections, ends).collect();
-        match is_generator {
+        let result = match is_generator {
             true => {
                 self.doubt.raised = false;
                 let yielded = frame.exits.yielded.take().and_then(|yielded| yielded.all(&flow));
                 yielded.map_or(Value::Unknown, Value::List)
             }
             false => self.result(&mut frame, flow),
+        };
+        // How its tensors lie concerns nobody else.
+        if is_apart && is_immutable(&result) {
+            self.takes_order = took_order;
         }
+        result
+    }
+}
+
+/// Whether no tensor comes with a value, now or later.
+fn is_immutable(value: &Value) -> bool {
+    match value {
+        Value::Tuple(items) => items.iter().all(is_immutable),
+        Value::None | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Str(_) => true,
+        Value::DType(_) | Value::TorchDType(_) | Value::Named(_) => true,
+        _ => false,
     }
 }
 

@@ -4,7 +4,7 @@
 use crate::hir::{BinaryOp, Function, Name, Param};
 use crate::host::code::arguments::Args;
 use crate::host::launch::ObservedLaunch;
-use crate::host::torch::data::{Draws, MAX_COMPUTED, contents, of_type, whole};
+use crate::host::torch::data::{Draws, MAX_COMPUTED, Made, contents, noted_with, of_type, whole};
 use crate::host::torch::views;
 use crate::host::torch::wanted::is_without;
 use crate::host::value::contents::Contents;
@@ -94,15 +94,39 @@ impl Host<'_> {
 
     /// What a function makes in memory of its own, laid out in order where nothing tells how it is, as one run may
     /// do it that computes all numbers.
-    pub(crate) fn in_order(&self, mut made: Value) -> Value {
+    fn in_order(&mut self, mut made: Value) -> Value {
         if self.launcher.is_some()
             && let Value::Tensor(tensor) = &mut made
             && tensor.memory().is_none()
             && tensor.strides.iter().flatten().any(|stride| !matches!(stride, Value::Int(Some(_))))
         {
             tensor.strides = None;
+            self.takes_order |= !is_row(tensor);
         }
         made
+    }
+
+    /// What a function makes, with the numbers that it has where a run computes those: see [`noted_with`].
+    pub(crate) fn with_numbers<T: Into<Made>>(
+        &mut self,
+        made: Value,
+        numbers: impl FnOnce() -> Option<T>,
+    ) -> Value {
+        let made = self.in_order(made);
+        let known = made.elements().unwrap_or_else(|| vec![made.clone()]);
+        let noted = noted_with(made, numbers);
+        let is_open = |known: Option<&Value>| {
+            !matches!(known, Some(Value::Tensor(Tensor { shape: Some(_), .. })))
+        };
+        let has_order = |value: &Value| match value {
+            Value::Tensor(tensor) => tensor.shape.is_some() && !is_row(tensor),
+            _ => false,
+        };
+        let parts = noted.elements().unwrap_or_else(|| vec![noted.clone()]);
+        let mut parts = parts.iter().enumerate();
+        self.takes_order |= self.launcher.is_some()
+            && parts.any(|(at, part)| is_open(known.get(at)) && has_order(part));
+        noted
     }
 
     /// `address % number` in a run whose memory is all its own, which begins where PyTorch aligns it.
@@ -320,6 +344,12 @@ impl Host<'_> {
             self.filled.insert(id, storage.contents.clone());
         }
     }
+}
+
+/// Whether a tensor is longer than 1 along one axis at most, and lies in order then.
+fn is_row(tensor: &Tensor) -> bool {
+    let is_long = |size: &&Value| **size != Value::Int(Some(1));
+    tensor.shape.as_ref().is_some_and(|sizes| sizes.iter().filter(is_long).count() <= 1)
 }
 
 /// Gives a part of memory the number of the memory: what a launch writes to it is seen there.
