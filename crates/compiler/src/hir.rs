@@ -65,6 +65,8 @@ pub struct Module {
     /// Names that are read and that nothing binds, in source order; none in a module that neither
     /// decorates functions nor launches kernels, or that has syntax errors.
     pub unbound: Vec<Unbound>,
+    /// Whether it may bind names in ways that are not followed, or that is not known.
+    pub is_open: bool,
     /// What the outermost statements do with names, which that follows from.
     pub(crate) names: Vec<(TextRange, Arc<lower::scopes::StatementNames>)>,
     /// Finds items by name.
@@ -81,6 +83,8 @@ pub struct Unbound {
     /// Whether that is the annotation of a parameter or a result, which newer versions of Python do not
     /// evaluate.
     pub in_annotation: bool,
+    /// Whether a star may import it.
+    pub perhaps_starred: bool,
     /// What the scopes around it bind.
     pub visible: Vec<Name>,
 }

@@ -50,6 +50,8 @@ fn finish(statements: &Statements<'_>, mut module: Module) -> Module {
             false => scopes::unbound(parse.text(), statements, &module.names),
         };
     }
+    let is_open = module.names.iter().any(|(_, names)| names.is_open);
+    module.is_open = is_open || parse.has_error() || !module.may_serve_kernels();
     module.index_items();
     module
 }

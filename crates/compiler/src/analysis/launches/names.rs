@@ -1,5 +1,7 @@
 //! Names in host code that nothing defines, and members that Triton does not have.
 
+use std::cell::LazyCell;
+
 use super::pieces::{Host, Piece, abbreviates, pieces};
 use super::{device, keyword_args, own, torch};
 use crate::builtins::{self, LANGUAGE, TRITON, TritonVersion};
@@ -90,6 +92,25 @@ pub(super) fn check(sources: &dyn Sources, file: FileId, module: &Module) -> Vec
     found
 }
 
+/// Whether all names are known that stars import in `file`: they are of files at hand that do nothing with names
+/// that is not followed. `seen` are files that were looked at.
+fn are_stars_known(sources: &dyn Sources, file: FileId, seen: &mut Vec<FileId>) -> bool {
+    const MADE_ON_DEMAND: &str = "__getattr__";
+    if seen.contains(&file) {
+        return true;
+    }
+    seen.push(file);
+    let Some(module) = sources.module(file) else { return false };
+    let stars = module.items_named("*").map(|index| &module.items[index as usize].kind);
+    let mut targets = stars.map(|kind| match kind {
+        ItemKind::ImportFrom { level, path, .. } => sources.import(file, *level, path),
+        _ => None,
+    });
+    !module.is_open
+        && module.items_named(MADE_ON_DEMAND).next().is_none()
+        && targets.all(|target| target.is_some_and(|it| are_stars_known(sources, it, seen)))
+}
+
 fn undefined(
     sources: &dyn Sources,
     file: FileId,
@@ -121,6 +142,13 @@ fn undefined(
         (!unbound.in_annotation || misspelled(&unbound.name, known()).is_some())
             && !is_known_to_lack(&text, unbound.range)
     };
+    let stars_are_known = LazyCell::new(|| are_stars_known(sources, file, &mut Vec::new()));
+    let is_starred = |unbound: &&Unbound| {
+        unbound.perhaps_starred
+            && (unbound.name.starts_with('_')
+                || resolve(sources, scope, &unbound.name) != Resolution::Undefined
+                || !*stars_are_known)
+    };
     let finding = |unbound: &Unbound| {
         let at = FileRange { file, range: unbound.range };
         let message = format!("`{}` is not defined", unbound.name);
@@ -132,7 +160,8 @@ fn undefined(
             None => found,
         }
     };
-    module.unbound.iter().filter(is_host).filter(is_told).map(finding).collect()
+    let told = module.unbound.iter().filter(is_host).filter(is_told);
+    told.filter(|unbound| !is_starred(unbound)).map(finding).collect()
 }
 
 /// Whether a comment on the line tells other tools to leave names alone that nothing defines.

@@ -69,7 +69,9 @@ pub(crate) struct StatementNames {
     /// Hashes of those that it reads and nothing in it binds, rising: all kernels read the same few.
     free: Box<[u64]>,
     /// Whether it may bind names in ways that are not followed.
-    is_open: bool,
+    pub(super) is_open: bool,
+    /// Whether it binds all names of another module, of which this one does not know.
+    has_star: bool,
 }
 
 fn hash(name: &str) -> u64 {
@@ -101,6 +103,7 @@ pub(super) fn unbound(
     if names.iter().any(|(_, names)| names.is_open) {
         return Vec::new();
     }
+    let perhaps_starred = names.iter().any(|(_, names)| names.has_star);
     let bound = || names.iter().flat_map(|(_, names)| &*names.bound);
     let hashes: FxHashSet<u64> = bound().map(|name| hash(name)).collect();
     // Then nobody evaluates annotations.
@@ -110,7 +113,8 @@ pub(super) fn unbound(
         if names.free.iter().any(|name| !hashes.contains(name) && !is_implicit(*name)) {
             let mut names = Names::of(text, statement.top());
             names.scopes[MODULE].bound.extend(bound().map(|name| &**name));
-            found.extend(names.unbound().filter(|read| !read.in_annotation || !are_texts));
+            let unbound = names.unbound().filter(|read| !read.in_annotation || !are_texts);
+            found.extend(unbound.map(|read| Unbound { perhaps_starred, ..read }));
         }
     }
     found
@@ -155,15 +159,19 @@ struct Names<'t> {
     depth: u32,
     /// Whether names may be bound in ways that are not followed.
     is_open: bool,
+    /// Whether a star imports some.
+    has_star: bool,
 }
 
 impl<'t> Names<'t> {
     /// The names of an outermost statement of `text`.
     fn of(text: &'t str, statement: Node<'t>) -> Names<'t> {
         let module = Scope { kind: ScopeKind::Function, around: None, bound: FxHashSet::default() };
-        let (uses, caught, in_annotation, depth, is_open) = Default::default();
+        let (uses, caught, in_annotation, depth) = Default::default();
+        let (is_open, has_star) = Default::default();
         let scopes = vec![module];
-        let mut names = Names { text, scopes, uses, caught, in_annotation, depth, is_open };
+        let mut names =
+            Names { text, scopes, uses, caught, in_annotation, depth, is_open, has_star };
         names.visit(statement, MODULE);
         names
     }
@@ -175,7 +183,8 @@ impl<'t> Names<'t> {
         let mut free: Vec<u64> = self.lost().map(|read| hash(read.name)).collect();
         free.sort_unstable();
         free.dedup();
-        StatementNames { bound: bound.into(), free: free.into(), is_open: self.is_open }
+        let (is_open, has_star) = (self.is_open, self.has_star);
+        StatementNames { bound: bound.into(), free: free.into(), is_open, has_star }
     }
 
     /// Names that are read and that no scope around them binds.
@@ -193,7 +202,8 @@ impl<'t> Names<'t> {
             visible.sort_unstable();
             visible.dedup();
             let visible = visible.into_iter().map(Name::from).collect();
-            Unbound { name: Name::from(name), range, in_annotation, visible }
+            let name = Name::from(name);
+            Unbound { name, range, in_annotation, perhaps_starred: false, visible }
         })
     }
 
@@ -381,7 +391,7 @@ impl<'t> Names<'t> {
             Kind::WildcardImport => {
                 match module.and_then(|module| names_by_star(names.name(module))) {
                     Some(known) => names.scopes[scope].bound.extend(known),
-                    None => names.is_open = true,
+                    None => names.has_star = true,
                 }
             }
             _ => {}
