@@ -49,6 +49,12 @@ z = x > 0; z = z.repeat_interleave(2, dim=1)[:, :7]; z &= y[:, :1] < 0.5; z.floa
 z = torch.zeros(4, 6); z[i.clamp(max=3), i] = 5.0; z | z = torch.zeros(4, 6, dtype=torch.int32); v = z[:, 1:]; v[2] = i.repeat(2)[:5]; v -= 1; z.float()
 z = x.clone(); v = z.view(-1)[7:19].view(3, 4); v[:, 1] = r[:3]; v.masked_fill_(v > 1, 0.0); z | z = x.clone(); z[..., 2].fill_(7.0); z.transpose(0, 1)
 z = x.clone(); u, v = z.chunk(2, dim=1); u.copy_(v * 2); v -= u; z | z = x.clone(); z.diagonal().zero_(); z | z = sum([x, y, p], r); z | z = x * float(any(n > 5 for n in i)); z
+z = torch.empty(4, 6); z[:, :2] = x[:, :2]; z[:, slice(2, None)] = y[:, 2:]; z | z = torch.empty(4, 6); z[0] = r; z[1:3].fill_(2.0); z[3] = z[0] * 2; z
+z = torch.empty(4, 6, dtype=torch.int32); z[:, ::2] = 3; z[:, 1::2].zero_(); z[0, 0] = z[1, 2] + 1; z.float() | z = torch.empty(4); z[0] = 1.0; z[1:] = z[0] + r[:3]; z
+z = x.scatter_reduce(1, j, y[:, :2], "sum"); z | z = x.scatter_reduce(1, j, y[:, :2], "mean"); z | z = x.scatter_reduce(1, j, y[:, :2], reduce="amax"); z
+z = x.scatter_reduce(1, j, y[:, :2], "prod", include_self=False); z | z = x.scatter_reduce(1, j, y[:, :2], "mean", include_self=False); z
+z = x.clone(); z.scatter_reduce_(0, j.clamp(max=3), y[:, :2], "amin"); z | z = x.index_reduce(0, i.clamp(max=3), y, "mean"); z | z = x.index_reduce(0, i.clamp(max=3), y, "mean", include_self=False); z
+z = x.index_reduce(1, i, y[:, :4], "amax", include_self=False); z | z = x.clone(); z.index_reduce_(1, i, y[:, :4], "prod"); z | z = x.index_reduce(0, i.clamp(max=2), y, "amin"); z
 """
 
 EXPRESSIONS = """
