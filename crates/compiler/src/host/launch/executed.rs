@@ -112,6 +112,9 @@ impl Host<'_> {
         made: Value,
         numbers: impl FnOnce() -> Option<T>,
     ) -> Value {
+        if self.launcher.is_none() {
+            return noted_with(made, numbers);
+        }
         let made = self.in_order(made);
         let known = made.elements().unwrap_or_else(|| vec![made.clone()]);
         let noted = noted_with(made, numbers);
@@ -124,8 +127,7 @@ impl Host<'_> {
         };
         let parts = noted.elements().unwrap_or_else(|| vec![noted.clone()]);
         let mut parts = parts.iter().enumerate();
-        self.takes_order |= self.launcher.is_some()
-            && parts.any(|(at, part)| is_open(known.get(at)) && has_order(part));
+        self.takes_order |= parts.any(|(at, part)| is_open(known.get(at)) && has_order(part));
         noted
     }
 

@@ -77,7 +77,7 @@ impl Host<'_> {
         }
         let data = changed(name, tensor, args)?;
         let data = converted(data, tensor.dtype.as_ref()?)?;
-        if whole(tensor).is_some() {
+        if whole(tensor) == i128::try_from(data.numbers.len()).ok() {
             return Some(data.row_major().into());
         }
         let places = Places::of(tensor)?;
@@ -284,8 +284,9 @@ fn reduced(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Data> {
             "index_reduce" => index.get(IxDyn(&[at[axis]])),
             _ => index.get(&at),
         };
-        let Some(to) = to.filter(|to| **to >= 0.0) else { continue };
-        at[axis] = *to as usize;
+        // Of what is scattered only as much counts as there are positions.
+        let Some(to) = to else { continue };
+        at[axis] = (*to >= 0.0).then_some(*to as usize)?;
         let (place, count) = (data.numbers.get_mut(&at)?, counts.get_mut(&at)?);
         *place = if *count == 0 { *number } else { combined(*place, *number) };
         *count += 1;
