@@ -62,7 +62,7 @@ pub struct Module {
     pub mains: Vec<MainBlock>,
     /// `# tile: allow CODE` comments.
     pub allows: Vec<Allow>,
-    /// Names that are read and that nothing binds, in source order; none in a module that neither
+    /// Names that are read and that nothing binds but stars perhaps, in source order; none in a module that neither
     /// decorates functions nor launches kernels, or that has syntax errors.
     pub unbound: Vec<Unbound>,
     /// Whether it may bind names in ways that are not followed, or that is not known.

@@ -93,8 +93,8 @@ pub(super) fn of_statements(
     statements.iter().map(|statement| (statement.range(), names(statement))).collect()
 }
 
-/// The names of a text without syntax errors that nothing binds, in order, from those of its outermost
-/// statements.
+/// The names of a text without syntax errors that nothing binds but stars perhaps, in order, from those of its
+/// outermost statements.
 pub(super) fn unbound(
     text: &str,
     statements: &[Statement<'_>],
@@ -513,7 +513,6 @@ mod tests {
             "def f[T](x: T) -> list[T]:\n    pass\n",
             "try:\n    pass\nexcept (A, B) as error:\n    print(error)\nA = B = 1\n",
             "globals()['x'] = 1\nprint(x)\n",
-            "from os.path import *\nprint(join)\n",
             "import sys\nsetattr(sys.modules[__name__], 'x', 1)\nprint(x)\n",
             "x = {k: v for k, v in {}.items()}\ny = (a for a in b for b in [1])\nb = 1\n",
             "del_ = lambda *args, k=1, **kw: (args, k, kw)\n",
@@ -524,6 +523,18 @@ mod tests {
         for text in silent {
             assert_eq!(names(text), [""; 0], "{text}");
         }
+    }
+
+    #[test]
+    fn what_a_star_may_bind_is_told_apart() {
+        let starred = |text: &str| -> Vec<(String, bool)> {
+            let found = unbound_in(&Parse::new(text));
+            found.iter().map(|read| (read.name.to_string(), read.perhaps_starred)).collect()
+        };
+        let join = |perhaps_starred| [("join".to_owned(), perhaps_starred)];
+        assert_eq!(starred("from os.path import *\nprint(join)\n"), join(true));
+        assert_eq!(starred("from math import *\nprint(sqrt, join)\n"), join(false));
+        assert_eq!(starred("from os.path import *\nexec('join = 1')\nprint(join)\n"), []);
     }
 
     #[test]
