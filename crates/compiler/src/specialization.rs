@@ -37,7 +37,7 @@ mod written;
 
 pub(crate) use alternatives::alternatives;
 pub use argument::{Annotated, annotated};
-pub(crate) use bind::{executed_launch, faulty_launch};
+pub(crate) use bind::{executed_launch, launched};
 pub use config::{Config, Configured};
 pub(crate) use discover::under_sizes;
 pub use discover::{Discovery, bind, discover};

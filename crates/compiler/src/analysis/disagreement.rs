@@ -11,14 +11,14 @@ use super::executed::{self, Execute, FaultKind, Ran, ran};
 use super::failing::{HOW_SEEN, contains, finding};
 use super::{blame, check_accesses};
 use crate::diagnostic::{Code, Diagnostic, Severity};
-use crate::eval::Rules;
+use crate::eval::{LowerResult, Rules};
 use crate::host::{Contents, Launcher, LeftMemory, ObservedLaunch};
 use crate::ir::Function;
 use crate::project::{ItemRef, Sources};
 use crate::source::{FileId, FileRange};
 use crate::specialization::{
     Discovery, KnownArg, KnownLaunch, LaunchSite, PastLaunch, Specialization, executed_launch,
-    faulty_launch,
+    launched,
 };
 
 /// Launches that a run executes.
@@ -108,11 +108,15 @@ fn is_same(a: &Diagnostic, b: &Diagnostic) -> bool {
 /// Whether what is wrong with a launch is told with that of a specialization that is known without a run: it is the
 /// same launch, or of the same arguments.
 fn is_told_of(known: &Specialization, spec: &Specialization) -> bool {
-    let is_faulty = |launch: &&KnownLaunch| !launch.arg_faults.is_empty();
-    match spec.launches.iter().find(is_faulty) {
-        Some(launch) => known.launches.iter().filter(is_faulty).any(|it| it.site == launch.site),
+    match spec.launches.iter().find(|launch| is_faulty(launch)) {
+        Some(launch) => known.launches.iter().any(|it| is_faulty(it) && it.site == launch.site),
         None => known.proves_something() && known.args == spec.args,
     }
+}
+
+/// Whether a launch has arguments that its kernel does not take.
+fn is_faulty(launch: &KnownLaunch) -> bool {
+    !launch.doubtful && !launch.arg_faults.is_empty()
 }
 
 /// Whether a specialization is that of a launch, and has it.
@@ -153,44 +157,44 @@ struct Met<'c> {
     takes_order: bool,
 }
 
-/// What a kernel is lowered to under a specialization; `None` where it has an error.
+/// What lowering a kernel under a specialization gave.
 struct Lowered {
     kernel: ItemRef,
     spec: Specialization,
-    function: Option<Rc<Function>>,
+    result: Rc<LowerResult>,
 }
 
 impl Launches<'_, '_> {
-    fn function(&self, launch: &PastLaunch) -> Option<Rc<Function>> {
+    fn lowered(&self, launch: &PastLaunch) -> Rc<LowerResult> {
         let (kernel, spec) = (launch.kernel, &launch.spec);
         let mut lowered = self.lowered.borrow_mut();
         let is_known = |known: &&Lowered| known.kernel == kernel && known.spec == *spec;
         if let Some(known) = lowered.iter().find(is_known) {
-            return known.function.clone();
+            return Rc::clone(&known.result);
         }
-        let function =
-            self.rules.lowering(self.sources, kernel).of_other(kernel, spec).map(Rc::new);
-        lowered.push(Lowered { kernel, spec: spec.clone(), function: function.clone() });
-        function
+        let result = Rc::new(self.rules.lower_kernel(self.sources, kernel, spec));
+        lowered.push(Lowered { kernel, spec: spec.clone(), result: Rc::clone(&result) });
+        result
     }
 }
 
 impl Launches<'_, '_> {
     /// Executes a launch.
     fn run(&self, launch: &PastLaunch, met: &Met<'_>, work: u64) -> Option<Ran> {
-        let Some(func) = self.function(launch) else {
-            self.refuse(launch.kernel, &launch.in_launch(), met);
+        let lowered = self.lowered(launch);
+        let Some(func) = &lowered.function else {
+            self.refuse(launch.kernel, &launch.in_launch(), &lowered, met);
             return None;
         };
-        let ran = ran(&func, &launch.launch, self.executor, work)?;
+        let ran = ran(func, &launch.launch, self.executor, work)?;
         // Of races of a launch one is enough.
         let race = ran.faults.iter().find(|fault| fault.kind != FaultKind::Outside);
         let outside = ran.faults.iter().filter(|fault| fault.kind == FaultKind::Outside);
         for fault in outside.chain(race) {
-            let finding = executed::finding(&func, &launch.launch, &launch.spec, fault);
+            let finding = executed::finding(func, &launch.launch, &launch.spec, fault);
             let site = launch.launch.site;
             let Some(placed) = self.placed(finding.clone(), site, met.calls) else { continue };
-            if self.is_new(&func, launch, met, &finding) {
+            if self.is_new(func, launch, met, &finding) {
                 self.note(placed);
             }
         }
@@ -198,13 +202,12 @@ impl Launches<'_, '_> {
     }
 
     /// Tells why a kernel is not launched under a specialization, where the launch is not told of without a run.
-    fn refuse(&self, kernel: ItemRef, spec: &Specialization, met: &Met<'_>) {
+    fn refuse(&self, kernel: ItemRef, spec: &Specialization, lowered: &LowerResult, met: &Met<'_>) {
         let is_told = |known: &Specialization| is_told_of(known, spec);
         if met.takes_order || self.without_run(kernel).iter().any(is_told) {
             return;
         }
-        let lowered = self.rules.lower_kernel(self.sources, kernel, spec);
-        let found = blame(self.sources, self.rules, kernel, spec, &lowered).into_iter();
+        let found = blame(self.sources, self.rules, kernel, spec, lowered).into_iter();
         let errors = found.filter(|(found, _)| {
             let is_passed_over = spec.config.is_some() && found.code == Code::StaticAssert;
             let is_mistake = found.severity == Severity::Error && !ELSEWHERE.contains(&found.code);
@@ -300,12 +303,14 @@ impl Launcher for Launches<'_, '_> {
         }
         let work = self.work.left().min(MAX_WORK_OF_ONE);
         let met = Met { calls, takes_order: launch.takes_order };
-        if let Some((kernel, spec)) = faulty_launch(self.sources, launch) {
-            self.refuse(kernel, &spec, &met);
-            return Vec::new();
-        }
-        let launch = executed_launch(self.sources, launch);
-        let ran = launch.and_then(|launch| self.run(&launch, &met, work)).unwrap_or_default();
+        let ran = launched(self.sources, launch).and_then(|(kernel, spec)| {
+            if spec.launches.iter().any(is_faulty) {
+                self.refuse(kernel, &spec, &LowerResult::default(), &met);
+            }
+            let launch = executed_launch(self.sources, launch, (kernel, spec))?;
+            self.run(&launch, &met, work)
+        });
+        let ran = ran.unwrap_or_default();
         self.work.take(ran.work);
         ran.memory
     }

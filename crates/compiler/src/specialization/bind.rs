@@ -559,36 +559,35 @@ fn past(sources: &dyn Sources, launch: &ObservedLaunch) -> Option<Past> {
 }
 
 /// What the kernel of a launch is compiled for there, of several configurations the first.
-fn launched(sources: &dyn Sources, launch: &ObservedLaunch) -> Option<(ItemRef, Specialization)> {
+pub(crate) fn launched(
+    sources: &dyn Sources,
+    launch: &ObservedLaunch,
+) -> Option<(ItemRef, Specialization)> {
     let Value::Named(Resolution::Jit(kernel)) = launch.kernel else { return None };
     let shown = ShownLaunches(vec![(Origin::Launch, launch.clone())]);
     let specs = bind(sources, kernel, &shown, &Flags::default());
     Some((kernel, specs.into_iter().next()?))
 }
 
-/// The same of a launch with arguments that its kernel does not take.
-pub(crate) fn faulty_launch(
-    sources: &dyn Sources,
-    launch: &ObservedLaunch,
-) -> Option<(ItemRef, Specialization)> {
-    let is_faulty = |launch: &KnownLaunch| !launch.doubtful && !launch.arg_faults.is_empty();
-    launched(sources, launch).filter(|(_, spec)| spec.launches.first().is_some_and(is_faulty))
-}
-
 /// A launch with what its kernel is compiled for.
 fn past_launch(sources: &dyn Sources, launch: &ObservedLaunch) -> Option<PastLaunch> {
-    let (kernel, spec) = launched(sources, launch)?;
+    past_of(launched(sources, launch)?)
+}
+
+/// The launch of this specialization of a kernel, if nothing about it is assumed.
+fn past_of((kernel, spec): (ItemRef, Specialization)) -> Option<PastLaunch> {
     let launch = spec.launches.first().filter(|_| spec.assumed.is_empty())?.clone();
     Some(PastLaunch { kernel, spec: Specialization { launches: Vec::new(), ..spec }, launch })
 }
 
-/// The same of a launch that is executed now: memory that tuning sets to zero before the run that counts is
-/// zero. `None` where something else may prepare its arguments.
+/// The same of a launch that is executed now, of which it is known what is [`launched`]: memory that tuning sets to
+/// zero before the run that counts is zero. `None` where something else may prepare its arguments.
 pub(crate) fn executed_launch(
     sources: &dyn Sources,
     launch: &ObservedLaunch,
+    launched: (ItemRef, Specialization),
 ) -> Option<PastLaunch> {
-    let mut past = past_launch(sources, launch)?;
+    let mut past = past_of(launched)?;
     let kernel = kernel(sources, past.kernel)?;
     let shown = ShownLaunches(vec![(Origin::Launch, launch.clone())]);
     let tuning = launched_tuning(sources, &kernel, &shown);

@@ -101,7 +101,7 @@ impl Host<'_> {
             && tensor.strides.iter().flatten().any(|stride| !matches!(stride, Value::Int(Some(_))))
         {
             tensor.strides = None;
-            self.takes_order |= !is_row(tensor);
+            self.takes_order |= !tensor.shape.as_deref().is_some_and(views::is_row);
         }
         made
     }
@@ -122,7 +122,9 @@ impl Host<'_> {
             !matches!(known, Some(Value::Tensor(Tensor { shape: Some(_), .. })))
         };
         let has_order = |value: &Value| match value {
-            Value::Tensor(tensor) => tensor.shape.is_some() && !is_row(tensor),
+            Value::Tensor(tensor) => {
+                tensor.shape.as_deref().is_some_and(|sizes| !views::is_row(sizes))
+            }
             _ => false,
         };
         let parts = noted.elements().unwrap_or_else(|| vec![noted.clone()]);
@@ -346,12 +348,6 @@ impl Host<'_> {
             self.filled.insert(id, storage.contents.clone());
         }
     }
-}
-
-/// Whether a tensor is longer than 1 along one axis at most, and lies in order then.
-fn is_row(tensor: &Tensor) -> bool {
-    let is_long = |size: &&Value| **size != Value::Int(Some(1));
-    tensor.shape.as_ref().is_some_and(|sizes| sizes.iter().filter(is_long).count() <= 1)
 }
 
 /// Gives a part of memory the number of the memory: what a launch writes to it is seen there.

@@ -320,8 +320,7 @@ fn noted_in(made: Value, data: Data) -> Value {
     if !tensor.shape.as_ref().is_none_or(agrees) {
         return Value::Tensor(tensor);
     }
-    let is_row = sizes.iter().filter(|size| **size != Value::Int(Some(1))).count() <= 1;
-    if tensor.shape.is_none() || is_row {
+    if tensor.shape.is_none() || views::is_row(&sizes) {
         tensor.strides = None;
     }
     (tensor.dtype, tensor.shape) = (Some(dtype), Some(sizes));

@@ -10,6 +10,11 @@ use crate::host::value::dtype::{element_size, is_complex, is_float, promoted, wi
 use crate::host::value::number::arithmetic;
 use crate::host::value::{Storage, Tensor, Value};
 
+/// Whether a tensor of these sizes is longer than 1 along one axis at most: what is new lies in order then.
+pub(crate) fn is_row(sizes: &[Value]) -> bool {
+    sizes.iter().filter(|size| **size != Value::Int(Some(1))).count() <= 1
+}
+
 /// Elements from a tensor's first to its last, both counted; `None` when something is not known.
 pub(crate) fn span(tensor: &Tensor) -> Option<i128> {
     let known = |value: &Value| match value {
