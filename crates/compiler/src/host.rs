@@ -42,7 +42,7 @@ pub use launch::past::{MadeMemory, Making};
 use torch::autograd::{Applied, Summand};
 pub use torch::data::Difference;
 pub(crate) use torch::data::drawn;
-pub use torch::misuse::{Misfit, Misuse};
+pub use torch::misuse::{Misfit, Mismatch, Misuse};
 use torch::tape::Tape;
 pub(crate) use torch::views::{elements, is_contiguous, is_expanded, strides};
 use value::Value;

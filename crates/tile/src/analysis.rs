@@ -33,7 +33,7 @@ pub(crate) struct Found {
     pub(crate) kernels: Vec<String>,
     /// Whether the file [concerns kernels](project::concerns_kernels), or is broken and looks as if it did.
     pub(crate) is_about_kernels: bool,
-    /// If it does, the files that it imports.
+    /// The files that it imports, if it does or makes a package.
     pub(crate) imported: Vec<PathBuf>,
 }
 
@@ -83,7 +83,8 @@ pub(crate) fn check(
     }
     let text = (&**source.lines(), &*source.text);
     settle(&mut diagnostics, file, source.module(), text, &options.lints);
-    let imported = if is_about_kernels { imported(workspace, file) } else { Vec::new() };
+    let hands_on = is_about_kernels || source.path.ends_with("__init__.py");
+    let imported = if hands_on { imported(workspace, file) } else { Vec::new() };
     Found { diagnostics, kernels, is_about_kernels, imported }
 }
 

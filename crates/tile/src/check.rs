@@ -1,6 +1,6 @@
 //! `tile check`.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &CheckArgs) -> Result<Exit, CommandError> {
     let own = workspace::module_names(jobs.iter().map(|job| &*job.path));
     let is_own = |name: &str| own.contains(name);
     let is_likely = |job: &Job| !job.walked || workspace::may_run_kernels(&job.path, &is_own);
-    let (mut jobs, others): (Vec<Job>, Vec<Job>) = jobs.into_iter().partition(is_likely);
+    let (mut jobs, mut others): (Vec<Job>, Vec<Job>) = jobs.into_iter().partition(is_likely);
     let folders = jobs.iter().chain(&others).map(|job| folder_of(&job.path));
     let folders = folders.chain(jobs.is_empty().then_some(here));
     let (options, by_folder) =
@@ -90,13 +90,21 @@ pub(crate) fn run(arguments: &CheckArgs) -> Result<Exit, CommandError> {
     if let Some(remembered) = &remembered {
         remembered.keep(results.iter().flatten());
     }
-    let about_kernels = results.iter().flatten().map(|(_, found)| found);
-    let imported: HashSet<PathBuf> =
-        about_kernels.flat_map(|found| found.imported.iter().cloned()).collect();
+    // What a package that is imported hands on is imported as well.
+    let mut imported = imported_files(&jobs, &results);
+    loop {
+        let is_imported = |job: &Job| imported.contains(&workspace::normal(&job.path));
+        let (more, rest): (Vec<Job>, Vec<Job>) = others.into_iter().partition(is_imported);
+        others = rest;
+        results.extend(largest_first(&more, |job| workspace.size(&job.path), look));
+        jobs.extend(more);
+        let known = imported.len();
+        imported = imported_files(&jobs, &results);
+        if imported.len() == known {
+            break;
+        }
+    }
     let is_imported = |job: &Job| imported.contains(&workspace::normal(&job.path));
-    let others: Vec<Job> = others.into_iter().filter(is_imported).collect();
-    results.extend(largest_first(&others, |job| workspace.size(&job.path), look));
-    jobs.extend(others);
     let mut summary = Summary::default();
     let mut diagnostics = Vec::new();
     for (job, result) in jobs.iter().zip(results) {
@@ -139,6 +147,28 @@ pub(crate) fn run(arguments: &CheckArgs) -> Result<Exit, CommandError> {
     } else {
         Exit::Success
     })
+}
+
+/// The files that those about kernels import, and in turn those that packages among them import.
+fn imported_files(
+    jobs: &[Job],
+    results: &[Result<(FileId, Found), ReadError>],
+) -> HashSet<PathBuf> {
+    let checked = jobs.iter().zip(results).filter_map(|(job, result)| {
+        let (_, found) = result.as_ref().ok()?;
+        Some((workspace::normal(&job.path), found))
+    });
+    let (about_kernels, around): (Vec<_>, Vec<_>) =
+        checked.partition(|(_, found)| found.is_about_kernels);
+    let mut imported: HashSet<PathBuf> =
+        about_kernels.iter().flat_map(|(_, found)| found.imported.iter().cloned()).collect();
+    let packages: HashMap<PathBuf, &Found> = around.into_iter().collect();
+    let mut next: Vec<PathBuf> = imported.iter().cloned().collect();
+    while let Some(path) = next.pop() {
+        let handed_on = packages.get(&path).into_iter().flat_map(|found| &found.imported);
+        next.extend(handed_on.filter(|path| imported.insert(PathBuf::clone(path))).cloned());
+    }
+    imported
 }
 
 /// The files that the paths mean, each once.

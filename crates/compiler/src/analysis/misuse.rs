@@ -1,6 +1,7 @@
 //! What tensors and tuples of host code are asked for that they do not have.
 
-use crate::host::{Difference, Misfit, Misuse};
+use crate::hir::Name;
+use crate::host::{Difference, Misfit, Mismatch, Misuse};
 
 /// What a tensor or a tuple is asked for that it does not have.
 pub(super) fn misuse_text(misuse: &Misuse) -> String {
@@ -35,6 +36,8 @@ pub(super) fn misuse_text(misuse: &Misuse) -> String {
         Misuse::ArgumentCount { function, takes, given } => {
             format!("`{function}` takes {takes} arguments, not {given}")
         }
+        Misuse::Arguments { function, fault } => mismatch_text(function, fault),
+        Misuse::Repeated(name) => format!("`{name}` is given twice"),
         Misuse::NoBits { symbol, dtype } => format!("`{symbol}` takes integers, not `{dtype}`"),
         Misuse::FloatIndex(dtype) => {
             format!("tensors are indexed by integers or truth values, not by `{dtype}`")
@@ -44,6 +47,19 @@ pub(super) fn misuse_text(misuse: &Misuse) -> String {
             format!("`{function}` takes tensors of one type, not of `{a}` and `{b}`")
         }
         Misuse::Sizes(misfit) => misfit_text(misfit),
+    }
+}
+
+/// What of its arguments does not suit a function.
+fn mismatch_text(function: &Name, fault: &Mismatch) -> String {
+    match fault {
+        Mismatch::NoParameter(name) => format!("`{function}` has no parameter `{name}`"),
+        Mismatch::Twice(name) => format!("`{function}` is given `{name}` twice"),
+        Mismatch::Missing(name) => format!("`{function}` is not given `{name}`"),
+        Mismatch::TooMany { takes, given } => {
+            let arguments = if *takes == 1 { "argument" } else { "arguments" };
+            format!("`{function}` takes {takes} {arguments} by position, not {given}")
+        }
     }
 }
 
@@ -112,6 +128,8 @@ pub(super) fn instead(misuse: &Misuse) -> Option<String> {
         | Misuse::NoOperands { .. }
         | Misuse::NoNumber { .. }
         | Misuse::ArgumentCount { .. }
+        | Misuse::Arguments { .. }
+        | Misuse::Repeated(_)
         | Misuse::Sizes(_) => None,
         Misuse::OtherTypes { .. } => Some("convert one of them: `.to(...)`".to_owned()),
         Misuse::NoBits { .. } | Misuse::FloatIndex(_) => {

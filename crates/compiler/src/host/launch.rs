@@ -68,6 +68,7 @@ impl Host<'_> {
     pub(crate) fn call_subscript(
         &mut self,
         frame: &mut Frame,
+        id: ExprId,
         (callee, value, index): (ExprId, ExprId, ExprId),
         args: &[Arg],
     ) -> Value {
@@ -89,7 +90,12 @@ impl Host<'_> {
             object => Some(operators::subscript(&Value::Dict(self.items_of(object)?), &index)),
         });
         let callee = child.unwrap_or_else(|| operators::subscript(&object, &index));
-        self.call_with(frame, (callee, None, None), given, place)
+        let raises = given.0.iter().any(|(_, value)| matches!(value, Value::Raises(_)));
+        let result = self.call_with(frame, (callee, None, None), given, place);
+        if !raises {
+            self.note_raised(frame, id, &result, &[]);
+        }
+        result
     }
 
     /// A launch of `kernel`, or of one of several.

@@ -610,3 +610,23 @@ fn a_walk_looks_at_what_files_of_kernels_import() {
     let known = folder.run("check parts/known.py");
     assert_eq!(known.code, Some(0), "{}", known.stdout);
 }
+
+#[test]
+fn a_walk_looks_at_what_packages_of_imported_files_hand_on() {
+    let kernel = "@triton.jit\ndef k(x_ptr):\n    tl.store(x_ptr, 1.0)\n";
+    let broken = "import torch\n\ndef size(x):\n    return torch.numle(x)\n";
+    let folder = Folder::new(&[
+        ("kernels.py", &format!("{IMPORTS}from parts import size\n\n{kernel}")),
+        ("parts/__init__.py", "from .sizes import size, other\n"),
+        ("parts/sizes.py", &format!("from .others import other\n{broken}")),
+        ("parts/others.py", &broken.replace("size", "other")),
+        ("alone/__init__.py", "from .sizes import size\n"),
+        ("alone/sizes.py", broken),
+    ]);
+    let found = folder.run("check . --format json");
+    let lines: Vec<Value> =
+        found.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let findings =
+        lines.iter().filter_map(|line| Some((line["file"].as_str()?, line["code"].as_str()?)));
+    assert_eq!(findings.collect::<Vec<_>>(), [("parts/sizes.py", "name/no-attribute")]);
+}

@@ -50,6 +50,7 @@ const TRITON_OTHERS: &[&str] = &[
     "OutOfResources",
     "TensorWrapper",
     "TritonError",
+    "__version__",
     "compile",
     "set_allocator",
 ];
@@ -59,6 +60,9 @@ const PACKAGE: [&[&str]; 2] = [TRITON_MODULES, TRITON_OTHERS];
 
 /// A module that Triton had before version 3.0.
 const REMOVED: &str = "ops";
+
+/// Through so many files the import of the package is followed.
+const MAX_IMPORTS: u32 = 4;
 
 /// What linters call a name that nothing defines.
 const UNDEFINED_RULE: &str = "F821";
@@ -164,6 +168,33 @@ fn undefined(
     told.filter(|unbound| !is_starred(unbound)).map(finding).collect()
 }
 
+/// Whether imports bind a name of a file to Triton's package as a whole, directly or from a file that does.
+fn is_package(
+    sources: &dyn Sources,
+    (file, module): (FileId, &Module),
+    name: &Name,
+    steps: u32,
+) -> bool {
+    let items = module.items_named(name).map(|index| &module.items[index as usize]);
+    // Where the import fails, or what it gives is too old, nothing is compiled.
+    let is_stand_in = |item: &&Item| {
+        let is_chosen = item.guard.is_some() && matches!(item.kind, ItemKind::Assign { .. });
+        is_chosen || item.occasion == Occasion::Fallback
+    };
+    let mut bound = items.filter(|item| !is_stand_in(item)).peekable();
+    let is_import = |item: &Item| match &item.kind {
+        ItemKind::Import { path, .. } => path.iter().map(|part| &**part).eq([TRITON]),
+        ItemKind::ImportFrom { level, path, member } if steps > 0 => {
+            let from = sources.import(file, *level, path);
+            from.and_then(|from| Some((from, sources.module(from)?))).is_some_and(
+                |(from, module)| is_package(sources, (from, &module), member, steps - 1),
+            )
+        }
+        _ => false,
+    };
+    bound.peek().is_some() && bound.all(is_import)
+}
+
 /// Whether a comment on the line tells other tools to leave names alone that nothing defines.
 fn is_known_to_lack(text: &str, at: TextRange) -> bool {
     let rest = text.get(at.start as usize..).and_then(|rest| rest.lines().next());
@@ -179,15 +210,7 @@ impl Host<'_> {
     /// Whether an expression is a name that imports bind to the package as a whole.
     fn is_package(&self, value: &Expr) -> bool {
         let Expr::Name(name) = value else { return false };
-        let items = self.module.items_named(name).map(|index| &self.module.items[index as usize]);
-        // Where the import fails, or what it gives is too old, nothing is compiled.
-        let is_stand_in = |item: &&Item| {
-            let is_chosen = item.guard.is_some() && matches!(item.kind, ItemKind::Assign { .. });
-            is_chosen || item.occasion == Occasion::Fallback
-        };
-        let mut bound = items.filter(|item| !is_stand_in(item)).peekable();
-        let is_import = |item: &Item| matches!(&item.kind, ItemKind::Import { path, .. } if path.iter().map(|part| &**part).eq([TRITON]));
-        bound.peek().is_some() && bound.all(is_import)
+        is_package(self.sources, (self.file, self.module), name, MAX_IMPORTS)
     }
 
     fn member(

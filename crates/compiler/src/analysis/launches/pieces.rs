@@ -4,8 +4,8 @@ use rustc_hash::FxHashSet;
 
 use crate::diagnostic::{Code, Diagnostic, misspelled};
 use crate::hir::{
-    Arg, Body, Expr, ExprId, Item, ItemKind, Literal, MainBlock, Module, Name, Param, SourceMap,
-    Stmt,
+    Arg, Body, Expr, ExprId, Item, ItemKind, Literal, MainBlock, Module, Name, Occasion, Param,
+    SourceMap, Stmt,
 };
 use crate::project::{ItemRef, Resolution, Scope, Sources, launch_scope, resolve_expr, routes};
 use crate::source::{FileId, FileRange, TextRange};
@@ -157,13 +157,23 @@ impl<'a> Host<'a> {
             root = *value;
         }
         match &piece.body.exprs[root] {
-            Expr::Name(name) if piece.binds(name) => Resolution::Unknown,
+            Expr::Name(name) if piece.binds(name) && !self.is_stood_in(piece, name) => {
+                Resolution::Unknown
+            }
             Expr::Name(_) => {
                 let scope = Scope { file: self.file, path: &piece.path };
                 resolve_expr(self.sources, scope, piece.body, id)
             }
             _ => Resolution::Unknown,
         }
+    }
+
+    /// Whether code outside of functions binds a name by an import, and otherwise only where that fails.
+    fn is_stood_in(&self, piece: &Piece<'_>, name: &Name) -> bool {
+        let items = self.module.items_named(name).map(|index| &self.module.items[index as usize]);
+        let mut tried =
+            items.filter(|item| item.scope.is_empty() && item.occasion != Occasion::Fallback);
+        piece.path.is_empty() && tried.next().is_some_and(Item::is_import) && tried.next().is_none()
     }
 
     /// Whether the file sets an attribute of this name on some object, or names it in a string.

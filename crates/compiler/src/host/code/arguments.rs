@@ -1,6 +1,7 @@
 //! Arguments of calls in host code, and what the parameters of a function get of them.
 
-use crate::hir::{Name, ParamKind};
+use crate::hir::{Function, Name, ParamKind};
+use crate::host::torch::misuse::Mismatch;
 use crate::host::value::{Tensor, Value};
 
 /// The key and keyword that stand for whatever else a dict may hold that is taken apart by `**`.
@@ -85,4 +86,49 @@ pub(crate) fn bound(
         }
     };
     params.iter().map(of_param).collect()
+}
+
+/// A keyword that is given twice.
+pub(crate) fn repeated(args: &[(Option<Name>, Value)]) -> Option<&Name> {
+    let names: Vec<&Name> = args.iter().filter_map(|(name, _)| name.as_ref()).collect();
+    let is_again = |at: &usize| **names[*at] != *REST && names[..*at].contains(&names[*at]);
+    (0..names.len()).find(is_again).map(|at| names[at])
+}
+
+/// Why Python refuses to call a function with `args`, of which none is left out and the first `own` do not
+/// stand in the call; `None` where it does not.
+pub(crate) fn mismatch(
+    function: &Function,
+    args: &[(Option<Name>, Value)],
+    own: usize,
+) -> Option<Mismatch> {
+    if args.iter().any(|(name, _)| name.as_deref() == Some(REST)) {
+        return None;
+    }
+    let params = &function.params;
+    let takes = |kind| params.iter().any(|param| param.kind == kind);
+    let positional: Vec<_> = params.iter().filter(|param| param.kind.is_positional()).collect();
+    let given = args.iter().filter(|(name, _)| name.is_none()).count();
+    if given > positional.len() && !takes(ParamKind::VarArgs) {
+        let takes = positional.len().saturating_sub(own);
+        return Some(Mismatch::TooMany { takes, given: given - own });
+    }
+    let named = |name: &Name| {
+        let by_keyword = [ParamKind::Normal, ParamKind::KeywordOnly];
+        params.iter().any(|param| param.name == *name && by_keyword.contains(&param.kind))
+    };
+    let keywords = || args.iter().filter_map(|(name, _)| name.as_ref());
+    if let Some(name) = keywords().find(|name| !named(name)).filter(|_| !takes(ParamKind::KwArgs)) {
+        return Some(Mismatch::NoParameter(name.clone()));
+    }
+    let by_position = positional.iter().take(given).map(|param| &param.name);
+    if let Some(name) =
+        by_position.filter(|name| named(name)).find(|name| keywords().any(|other| other == *name))
+    {
+        return Some(Mismatch::Twice(name.clone()));
+    }
+    let heads: Vec<_> = params.iter().map(|param| (&param.name, param.kind)).collect();
+    let mut needed = params.iter().zip(bound(&heads, args));
+    let missing = needed.find(|(param, given)| param.default.is_none() && given.is_none());
+    missing.map(|(param, _)| Mismatch::Missing(param.name.clone()))
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::builtins::TORCH;
-use crate::hir::{Arg, ArgKind, Body, Expr, ExprId, Name};
-use crate::host::code::arguments::{Args, bound};
+use crate::hir::{Arg, ArgKind, Body, Expr, ExprId, Name, Occasion};
+use crate::host::code::arguments::{Args, mismatch, repeated};
 use crate::host::code::{operators, rebound};
 use crate::host::entry::scenario::scenario_reduction;
 use crate::host::launch::executed::has_generator;
@@ -13,6 +13,7 @@ use crate::host::library::applied::{is_own, method_of};
 use crate::host::library::triton::{all_kwargs, triton_call};
 use crate::host::library::{collections, external_call, sets};
 use crate::host::torch::autograd::keeps_tensors;
+use crate::host::torch::misuse::Misuse;
 use crate::host::torch::modules::{known_class, sequence_class};
 use crate::host::torch::operations::LIBRARY;
 use crate::host::torch::{arrays, data, devices, drawn, made, states, tensor, views};
@@ -49,7 +50,7 @@ impl Host<'_> {
     ) -> Value {
         let (code, called, given) = (frame.code.clone(), callee, args);
         if let Expr::Subscript { value, index } = code.body().exprs[callee] {
-            return self.call_subscript(frame, (callee, value, index), args);
+            return self.call_subscript(frame, id, (callee, value, index), args);
         }
         // A scenario's functions are its own, whatever the module calls by their names.
         if let Expr::Name(name) = &code.body().exprs[callee]
@@ -138,6 +139,9 @@ impl Host<'_> {
         given: launch::Given,
         place: Option<FileRange>,
     ) -> Value {
+        if let Some(name) = repeated(&given.0) {
+            return Value::Raises(Misuse::Repeated(name.clone()));
+        }
         let complete = given.1;
         match self.call_given(frame, called, given, place) {
             // Arguments that were left out may be sizes.
@@ -279,10 +283,9 @@ impl Host<'_> {
                 args.get(0, "instance").map_or(Value::Unknown, |of| method_of(of, &function))
             }
             (Value::Named(Resolution::Function(at)), ..)
-                if complete && self.lacks_arguments(at, &values) =>
+                if complete && let Some(refused) = self.refused_by(at, &values, 0) =>
             {
-                self.doubt.raised = true;
-                Value::Unknown
+                refused
             }
             (callee @ (Value::Callable(_) | Value::Named(Resolution::Function(_))), ..)
                 if complete =>
@@ -485,21 +488,33 @@ impl Host<'_> {
         Value::Tensor(if strides.is_some() { views::reordered(&made) } else { made.copied() })
     }
 
-    /// Whether a call of a function of a module gives a parameter nothing that needs something.
-    fn lacks_arguments(&self, at: ItemRef, args: &[(Option<Name>, Value)]) -> bool {
-        let Some(function) = project::function(self.sources, at) else { return false };
-        let scope = project::item_scope(self.sources, at);
+    /// What a call of a function gives that takes no such arguments: an exception. `None` where that is not
+    /// certain: a decorator may hand on others, and another definition of the name may be meant. The first
+    /// `own` arguments do not stand in the call, as the object of a method.
+    pub(crate) fn refused_by(
+        &mut self,
+        at: ItemRef,
+        args: &[(Option<Name>, Value)],
+        own: usize,
+    ) -> Option<Value> {
+        let function = project::function(self.sources, at)?;
+        let called = project::item(self.sources, at)?;
         let keeps_arguments = |decorator: &Resolution| match decorator {
             Resolution::External(path) => path.first().is_some_and(|first| &**first == TORCH),
             _ => false,
         };
-        let decorators = self.decorators(at.file, &scope, &function);
-        let is_plain = scope.is_empty() && decorators.iter().all(keeps_arguments);
-        let params: Vec<_> =
-            function.params.iter().map(|param| (&param.name, param.kind)).collect();
-        let given = bound(&params, args);
-        let mut needed = function.params.iter().zip(given);
-        is_plain && needed.any(|(param, given)| param.default.is_none() && given.is_none())
+        let module = self.sources.module(at.file)?;
+        let mut same = module
+            .items_named(&called.name)
+            .filter(|index| module.items[*index as usize].scope == called.scope);
+        let is_plain = same.nth(1).is_none()
+            && called.occasion == Occasion::Always
+            && called.guard.is_none()
+            && self.decorators(at.file, &called.scope, &function).iter().all(keeps_arguments);
+        let fault = mismatch(&function, args, own).filter(|_| is_plain)?;
+        let class = called.scope.last().filter(|_| *called.name == *"__init__");
+        let function = class.unwrap_or(&called.name).clone();
+        Some(Value::Raises(Misuse::Arguments { function, fault }))
     }
 
     /// What a call of a class makes.

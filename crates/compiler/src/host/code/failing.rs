@@ -156,6 +156,8 @@ impl Host<'_> {
                 misuse => Exception::Misuse(misuse.clone()),
             };
             self.note_failure(frame, id, exception);
+            // Newer functions are tried with arguments that older ones do not take.
+            self.doubt.raised |= matches!(misuse, Misuse::Arguments { .. } | Misuse::Repeated(_));
         }
     }
 

@@ -80,6 +80,9 @@ impl Host<'_> {
         if let Some(init) = init {
             let mut given = vec![(None, instance.clone())];
             given.extend(args.iter().cloned());
+            if let Some(refused) = self.refused_by(init, &given, 1) {
+                return refused;
+            }
             self.call_function(init, &given);
         } else if let Some(base) = self.torch_base(at) {
             self.construct(number, base, &Args(args));
@@ -208,7 +211,11 @@ impl Host<'_> {
                     let given: Vec<_> = [class].into_iter().chain(args.iter().cloned()).collect();
                     self.call_function(method, &given)
                 }
-                false => self.call_function(method, &with_receiver(object, args)),
+                false => {
+                    let given = with_receiver(object, args);
+                    let refused = self.refused_by(method, &given, 1);
+                    refused.unwrap_or_else(|| self.call_function(method, &given))
+                }
             };
         }
         match (name, args) {

@@ -91,6 +91,15 @@ pub enum Misuse {
         /// How many it is given.
         given: usize,
     },
+    /// A function of the project that is given what does not suit its parameters.
+    Arguments {
+        /// The function.
+        function: Name,
+        /// What does not suit.
+        fault: Mismatch,
+    },
+    /// A keyword that a call gives twice, once of them by a dict.
+    Repeated(Name),
     /// An operator on bits, of a tensor of floats.
     NoBits {
         /// The operator.
@@ -109,6 +118,24 @@ pub enum Misuse {
     },
     /// Sizes that do not fit.
     Sizes(Misfit),
+}
+
+/// Why Python refuses to call a function with some arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mismatch {
+    /// A keyword that no parameter has.
+    NoParameter(Name),
+    /// A parameter that is given by its position and by a keyword.
+    Twice(Name),
+    /// A parameter that needs an argument and gets none.
+    Missing(Name),
+    /// More arguments by position than there are parameters for them.
+    TooMany {
+        /// How many there are parameters for.
+        takes: usize,
+        /// How many there are.
+        given: usize,
+    },
 }
 
 /// Sizes of tensors for which PyTorch refuses what is asked.
