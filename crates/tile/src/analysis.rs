@@ -33,7 +33,7 @@ pub(crate) struct Found {
     pub(crate) kernels: Vec<String>,
     /// Whether the file [concerns kernels](project::concerns_kernels), or is broken and looks as if it did.
     pub(crate) is_about_kernels: bool,
-    /// The files that it imports, if it does or makes a package.
+    /// The files that it imports.
     pub(crate) imported: Vec<PathBuf>,
 }
 
@@ -83,8 +83,7 @@ pub(crate) fn check(
     }
     let text = (&**source.lines(), &*source.text);
     settle(&mut diagnostics, file, source.module(), text, &options.lints);
-    let hands_on = is_about_kernels || source.path.ends_with("__init__.py");
-    let imported = if hands_on { imported(workspace, file) } else { Vec::new() };
+    let imported = imported(workspace, file);
     Found { diagnostics, kernels, is_about_kernels, imported }
 }
 

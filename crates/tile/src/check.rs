@@ -90,7 +90,6 @@ pub(crate) fn run(arguments: &CheckArgs) -> Result<Exit, CommandError> {
     if let Some(remembered) = &remembered {
         remembered.keep(results.iter().flatten());
     }
-    // What a package that is imported hands on is imported as well.
     let mut imported = imported_files(&jobs, &results);
     loop {
         let is_imported = |job: &Job| imported.contains(&workspace::normal(&job.path));
@@ -149,7 +148,7 @@ pub(crate) fn run(arguments: &CheckArgs) -> Result<Exit, CommandError> {
     })
 }
 
-/// The files that those about kernels import, and in turn those that packages among them import.
+/// The files that those about kernels import, and that these import in turn: what is loaded with kernels.
 fn imported_files(
     jobs: &[Job],
     results: &[Result<(FileId, Found), ReadError>],
@@ -158,15 +157,14 @@ fn imported_files(
         let (_, found) = result.as_ref().ok()?;
         Some((workspace::normal(&job.path), found))
     });
-    let (about_kernels, around): (Vec<_>, Vec<_>) =
-        checked.partition(|(_, found)| found.is_about_kernels);
-    let mut imported: HashSet<PathBuf> =
-        about_kernels.iter().flat_map(|(_, found)| found.imported.iter().cloned()).collect();
-    let packages: HashMap<PathBuf, &Found> = around.into_iter().collect();
-    let mut next: Vec<PathBuf> = imported.iter().cloned().collect();
+    let checked: HashMap<PathBuf, &Found> = checked.collect();
+    let about_kernels = checked.values().filter(|found| found.is_about_kernels);
+    let mut next: Vec<&PathBuf> = about_kernels.flat_map(|found| &found.imported).collect();
+    let mut imported = HashSet::new();
     while let Some(path) = next.pop() {
-        let handed_on = packages.get(&path).into_iter().flat_map(|found| &found.imported);
-        next.extend(handed_on.filter(|path| imported.insert(PathBuf::clone(path))).cloned());
+        if imported.insert(path.clone()) {
+            next.extend(checked.get(path).into_iter().flat_map(|found| &found.imported));
+        }
     }
     imported
 }

@@ -60,11 +60,16 @@ const BACKENDS: &[&str] =
 const OF_DISTRIBUTED: &[&str] =
     &["device_mesh", "full_tensor", "placements", "redistribute", "to_local"];
 
+/// Whether a member of PyTorch is a backend that is a package of its own.
+pub(crate) fn is_backend(name: &str) -> bool {
+    BACKENDS.contains(&name)
+}
+
 /// Whether PyTorch may have a member that its documentation does not tell of: private ones come and go,
 /// backends add theirs, and so do tensors that are distributed.
 pub(crate) fn may_be_there(attr: &str) -> bool {
     attr.starts_with('_')
-        || BACKENDS.contains(&attr.strip_prefix("is_").unwrap_or(attr))
+        || is_backend(attr.strip_prefix("is_").unwrap_or(attr))
         || OF_DISTRIBUTED.contains(&attr)
 }
 

@@ -1,6 +1,6 @@
 //! Functions that are not the project's: of Python, its library and PyTorch, by name.
 
-use crate::builtins::torch;
+use crate::builtins::{TORCH, torch};
 use crate::hir::{BinaryOp, CompareOp, Name};
 use crate::host::Host;
 use crate::host::code::arguments::Args;
@@ -186,8 +186,16 @@ impl Host<'_> {
                     false => self.lacks(*object, attr).then_some(false),
                 }
             }
+            Value::Named(Resolution::TritonModule(module)) => versions::triton_has(module, attr),
             // It has what is known of it; of what is not known, later versions may have it.
-            Value::Named(module @ Resolution::External(_)) => {
+            Value::Named(module @ Resolution::External(path)) => {
+                if path.len() == 1 && *path[0] == *TORCH && torch::is_backend(attr) {
+                    // Where there is a GPU of NVIDIA, nothing brings others.
+                    return Some(false);
+                }
+                if torch::members(&path.join(".")).is_some_and(|known| known.contains(attr)) {
+                    return Some(true);
+                }
                 let known = !matches!(
                     self.member(module, attr),
                     Value::Unknown | Value::Named(Resolution::External(_))

@@ -2,7 +2,9 @@
 
 use super::kernels::is_made_jit;
 use super::{ItemRef, Resolution, Scope, Sources, function, item, resolve_expr, resolve_item};
-use crate::hir::{Arg, ArgKind, Body, Expr, ExprId, Function, ItemKind, MainBlock, Name, Stmt};
+use crate::hir::{
+    Arg, ArgKind, Body, Expr, ExprId, Function, Item, ItemKind, MainBlock, Name, Stmt,
+};
 use crate::source::FileId;
 
 /// A decorator with a meaning for kernels.
@@ -40,6 +42,9 @@ pub(super) enum Effect {
     ConstexprFunction,
 }
 
+/// What Triton calls the decorator that tries configurations.
+const AUTOTUNE: &str = "autotune";
+
 /// What Python calls a method that takes no instance.
 const STATIC: &str = "staticmethod";
 
@@ -70,12 +75,15 @@ fn classify(sources: &dyn Sources, scope: Scope<'_>, body: &Body, id: ExprId) ->
     let path = match resolve_expr(sources, scope, body, callee(body, id)) {
         Resolution::Triton(path) => path,
         Resolution::Function(at) if marks_builtins(sources, at) => return Decorator::Builtin,
+        Resolution::Function(at) if stands_for_autotune(sources, at) => {
+            return Decorator::Autotune(id);
+        }
         Resolution::Undefined if body.exprs[id].is_name(STATIC) => return Decorator::Static,
         _ => return Decorator::Other(id),
     };
     match &*path {
         "jit" => Decorator::Jit(id),
-        "autotune" => Decorator::Autotune(id),
+        AUTOTUNE => Decorator::Autotune(id),
         "heuristics" => Decorator::Heuristics(id),
         "constexpr_function" => Decorator::ConstexprFunction,
         "language.constexpr" => Decorator::Constant,
@@ -122,6 +130,46 @@ fn marks_builtins(sources: &dyn Sources, at: ItemRef) -> bool {
     function(sources, at).is_some_and(|function| marked(&function.body).next().is_some())
 }
 
+/// Whether a function of the project stands for `triton.autotune`, as changed copies of it do: its name and its
+/// first parameters are the same, and it makes an object of a class that Triton launches like a kernel.
+fn stands_for_autotune(sources: &dyn Sources, at: ItemRef) -> bool {
+    const PARAMS: [&str; 2] = ["configs", "key"];
+    let (Some(item), Some(tuner)) = (item(sources, at), function(sources, at)) else {
+        return false;
+    };
+    let params = tuner.params.iter().map(|param| &*param.name);
+    if *item.name != *AUTOTUNE || !params.take(PARAMS.len()).eq(PARAMS) {
+        return false;
+    }
+    let path = item.body_scope();
+    let module = sources.module(at.file).unwrap_or_default();
+    let mut inner = module.items.iter().filter(|item| item.scope == path);
+    inner.any(|item| match &item.kind {
+        ItemKind::Function(inner) => returned_callees(inner).into_iter().any(|callee| {
+            let path = item.body_scope();
+            let scope = Scope { file: at.file, path: &path };
+            match resolve_expr(sources, scope, &inner.body, callee) {
+                Resolution::Class(class) => is_launched(sources, class),
+                _ => false,
+            }
+        }),
+        _ => false,
+    })
+}
+
+/// Whether a class derives from Triton's own of what is launched like a kernel.
+fn is_launched(sources: &dyn Sources, at: ItemRef) -> bool {
+    const LAUNCHED: &[&str] = &["Autotuner", "KernelInterface"];
+    let Some(Item { kind: ItemKind::Class(class), scope, .. }) = item(sources, at) else {
+        return false;
+    };
+    let scope = Scope { file: at.file, path: &scope };
+    class.bases.iter().any(|base| match resolve_expr(sources, scope, &class.body, *base) {
+        Resolution::Triton(path) => LAUNCHED.contains(&path.rsplit('.').next().unwrap_or(&path)),
+        _ => false,
+    })
+}
+
 /// True when a module sets the attribute by which Triton knows its builtins of its function `name`.
 pub(crate) fn is_marked_builtin(sources: &dyn Sources, file: FileId, name: &Name) -> bool {
     let Some(module) = sources.module(file) else { return false };
@@ -145,7 +193,7 @@ fn marked(body: &Body) -> impl Iterator<Item = ExprId> {
 
 /// True for what stands at this path in the `triton` package and decorates kernels.
 pub(super) fn is_decorator(path: &str) -> bool {
-    effect(path).is_some() || matches!(path, "autotune" | "heuristics")
+    effect(path).is_some() || matches!(path, AUTOTUNE | "heuristics")
 }
 
 /// What calls are made of whose results `function` returns, where it is named.

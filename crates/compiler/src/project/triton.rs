@@ -124,7 +124,7 @@ pub(crate) fn can_import(path: &str) -> bool {
 
 /// Whether the member at a canonical path exists, in `version` where one is settled. `None` when
 /// the table of builtins does not tell.
-pub(super) fn has(path: &str, version: Option<TritonVersion>) -> Option<bool> {
+pub(crate) fn has(path: &str, version: Option<TritonVersion>) -> Option<bool> {
     let (module, name) = path.rsplit_once('.').unwrap_or(("", path));
     let module = if module.is_empty() { TRITON.to_owned() } else { format!("{TRITON}.{module}") };
     let builtin = builtins::member(&module, name)?;

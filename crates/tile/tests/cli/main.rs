@@ -612,7 +612,7 @@ fn a_walk_looks_at_what_files_of_kernels_import() {
 }
 
 #[test]
-fn a_walk_looks_at_what_packages_of_imported_files_hand_on() {
+fn a_walk_looks_at_what_imported_files_import() {
     let kernel = "@triton.jit\ndef k(x_ptr):\n    tl.store(x_ptr, 1.0)\n";
     let broken = "import torch\n\ndef size(x):\n    return torch.numle(x)\n";
     let folder = Folder::new(&[
@@ -621,6 +621,7 @@ fn a_walk_looks_at_what_packages_of_imported_files_hand_on() {
         ("parts/sizes.py", &format!("from .others import other\n{broken}")),
         ("parts/others.py", &broken.replace("size", "other")),
         ("alone/__init__.py", "from .sizes import size\n"),
+        ("alone/others.py", "from parts.others import other\n"),
         ("alone/sizes.py", broken),
     ]);
     let found = folder.run("check . --format json");
@@ -628,5 +629,6 @@ fn a_walk_looks_at_what_packages_of_imported_files_hand_on() {
         found.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let findings =
         lines.iter().filter_map(|line| Some((line["file"].as_str()?, line["code"].as_str()?)));
-    assert_eq!(findings.collect::<Vec<_>>(), [("parts/sizes.py", "name/no-attribute")]);
+    let both = [("parts/others.py", "name/no-attribute"), ("parts/sizes.py", "name/no-attribute")];
+    assert_eq!(findings.collect::<Vec<_>>(), both);
 }

@@ -174,6 +174,10 @@ impl Host<'_> {
             }
             false => values,
         };
+        let values = match counts(&callee, &receiver, &method) {
+            Some(first) => counted(values, first),
+            None => values,
+        };
         let callee = match callee {
             Value::Named(Resolution::External(path)) if complete => {
                 match self.operation(frame.file, &path) {
@@ -251,7 +255,9 @@ impl Host<'_> {
                 self.imported_by_name(frame.file, &args)
             }
             (Value::Named(Resolution::External(path)), ..) => {
-                self.call_outside(path, &values, complete)
+                let is_in_place = path.last().is_some_and(|name| name.ends_with('_'));
+                let made = self.call_outside(path, &values, complete);
+                if is_in_place { self.current(made) } else { made }
             }
             (Value::Named(Resolution::Class(at)), ..) if complete => self.made_by(at, &values),
             (Value::Object(object), ..) if complete => self.call_instance(object, &values),
@@ -311,6 +317,7 @@ impl Host<'_> {
             }
             (_, Some(receiver), Some((value, attr))) => {
                 let made = self.method_call(frame, &receiver, value, &attr, &args);
+                let made = if attr.ends_with('_') { self.current(made) } else { made };
                 past::note_conversion(&receiver, &attr, made)
             }
             _ => Value::Unknown,
@@ -733,4 +740,39 @@ fn takes_numbers(callee: &Value) -> bool {
         Value::Global(name) => ["float", "int", "range"].contains(&&**name),
         _ => false,
     }
+}
+
+/// Functions of PyTorch that take no tensors but counts and bounds.
+const COUNTING: &[&str] = &["arange", "eye", "linspace", "randint", "randperm"];
+
+/// Functions and methods of tensors that take counts besides.
+const COUNTING_OF: &[&str] = &["narrow", "repeat", "topk"];
+
+/// The first argument that is a count, of functions of PyTorch to which tensors of one number are such.
+fn counts(
+    callee: &Value,
+    receiver: &Option<Value>,
+    method: &Option<(ExprId, Name)>,
+) -> Option<usize> {
+    match (callee, receiver, method) {
+        (Value::Named(Resolution::External(path)), ..) => match &path[..] {
+            [package, name] if **package == *TORCH && COUNTING.contains(&&**name) => Some(0),
+            [package, name] if **package == *TORCH && COUNTING_OF.contains(&&**name) => Some(1),
+            _ => None,
+        },
+        (_, Some(Value::Tensor(_)), Some((_, name))) => COUNTING_OF.contains(&&**name).then_some(0),
+        _ => None,
+    }
+}
+
+/// Arguments with numbers in the place of tensors of one number, from the `first` on.
+fn counted(args: Vec<(Option<Name>, Value)>, first: usize) -> Vec<(Option<Name>, Value)> {
+    let number = |(at, (name, value)): (usize, (Option<Name>, Value))| match &value {
+        Value::Tensor(tensor) if at >= first && tensor.shape.as_deref() == Some(&[]) => {
+            let number = data::item(tensor);
+            (name, number.unwrap_or(value))
+        }
+        _ => (name, value),
+    };
+    args.into_iter().enumerate().map(number).collect()
 }

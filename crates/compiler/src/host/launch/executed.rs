@@ -75,10 +75,23 @@ impl Host<'_> {
         let is_certain = launch.complete && !launch.doubtful && self.doubt.is_straight();
         let Some(launcher) = self.launcher.filter(|_| is_certain) else { return Vec::new() };
         let mut launch = launch.clone();
-        launch.args.iter_mut().for_each(|(_, value)| locate(value));
+        let mut locate = |tensor: &mut Tensor| self.locate(tensor);
+        launch.args.iter_mut().for_each(|(_, value)| value.change_tensors(&mut locate));
         let left = launcher.left(&launch, &self.calls);
         self.executed |= !left.is_empty();
         left.into_iter().filter_map(|left| Some((left.id, self.whole(left)?))).collect()
+    }
+
+    /// Gives a part of memory the number of the memory: what a launch writes to it is seen there. What nobody wrote
+    /// to is new in each part.
+    fn locate(&self, tensor: &mut Tensor) {
+        let Some(id) = tensor.memory() else { return };
+        if let Some(storage) = &mut tensor.storage {
+            storage.id = Some(id);
+            if self.filled.is_fresh(id) {
+                storage.contents = Contents::Uninitialized;
+            }
+        }
     }
 
     /// What all of an allocation holds of which a launch may have changed the end.
@@ -87,7 +100,10 @@ impl Host<'_> {
         if left.from == 0 {
             return Some(contents(dtype, left.numbers));
         }
-        let mut numbers = self.filled.get(left.id)?.all(left.from)?;
+        let mut numbers = match self.filled.is_fresh(left.id) {
+            true => vec![0.0; left.from],
+            false => self.filled.get(left.id)?.all(left.from)?,
+        };
         numbers.extend(left.numbers);
         Some(contents(dtype, numbers))
     }
@@ -347,13 +363,6 @@ impl Host<'_> {
         {
             self.filled.insert(id, storage.contents.clone());
         }
-    }
-}
-
-/// Gives a part of memory the number of the memory: what a launch writes to it is seen there.
-fn locate(value: &mut Value) {
-    if let Value::Tensor(Tensor { storage: Some(storage), .. }) = value {
-        storage.id = storage.id.or(storage.part_of);
     }
 }
 

@@ -47,6 +47,25 @@ impl Host<'_> {
         Value::List(sorted.into_iter().map(|(_, item)| item).collect())
     }
 
+    /// What collections in collections hold, each part as a function makes it.
+    fn mapped_tree(&mut self, function: &Value, tree: &Value) -> Value {
+        match tree {
+            Value::Tuple(items) => {
+                Value::Tuple(items.iter().map(|item| self.mapped_tree(function, item)).collect())
+            }
+            Value::List(items) => {
+                Value::List(items.iter().map(|item| self.mapped_tree(function, item)).collect())
+            }
+            Value::Dict(entries) => {
+                let entry = |(key, value): &(Value, Value)| {
+                    (key.clone(), self.mapped_tree(function, value))
+                };
+                Value::Dict(entries.iter().map(entry).collect())
+            }
+            leaf => self.call_value(function, &[(None, leaf.clone())]),
+        }
+    }
+
     /// What a function outside of the project gives that calls one of the project; `None` for others.
     pub(crate) fn applied_by(&mut self, path: &[Name], args: &Args<'_>) -> Option<Value> {
         let path: Vec<&str> = path.iter().map(|name| &**name).collect();
@@ -110,6 +129,10 @@ impl Host<'_> {
                 let op = BinaryOp::of_method(name.trim_end_matches('_'))?;
                 let [left, right] = args.positional()[..] else { return None };
                 Some(self.operated(op, left, right))
+            }
+            [TORCH, "utils", "_pytree" | "pytree", "tree_map"] => {
+                let (function, tree) = (args.get(0, "func")?, args.get(1, "tree")?);
+                (args.positional().len() <= 2).then(|| self.mapped_tree(function, tree))
             }
             ["functools", "reduce"] => self.reduced(args),
             ["itertools", "starmap"] => {

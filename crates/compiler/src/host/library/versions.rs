@@ -6,6 +6,7 @@ use crate::builtins::TritonVersion;
 use crate::hir::Name;
 use crate::host::code::arguments::Args;
 use crate::host::value::Value;
+use crate::project::{Resolution, triton};
 use crate::specialization::TupleNames;
 
 /// Versions of PyTorch in use with the versions of Triton that the table of builtins knows, as
@@ -23,10 +24,25 @@ pub(crate) fn of_torch() -> Value {
     Value::OneOf(OF_TORCH.iter().map(|version| Value::Str((*version).into())).collect())
 }
 
+/// Versions of Triton in use.
+const OF_TRITON: [TritonVersion; 2] = [TritonVersion::V3_6, TritonVersion::V3_9];
+
 /// `triton.__version__`.
 pub(crate) fn of_triton() -> Value {
     let text = |version| Value::Str(format!("{version}.0").into());
-    Value::OneOf([TritonVersion::V3_6, TritonVersion::V3_9].map(text).into())
+    Value::OneOf(OF_TRITON.map(text).into())
+}
+
+/// Whether one of Triton's modules has a member; `None` where versions differ in that, or nothing is known of it.
+pub(crate) fn triton_has(module: &str, name: &str) -> Option<bool> {
+    match triton::member(module, name) {
+        Resolution::TritonModule(_) => Some(true),
+        Resolution::Triton(path) => {
+            let [oldest, newest] = OF_TRITON.map(|version| triton::has(&path, Some(version)));
+            oldest.filter(|_| oldest == newest)
+        }
+        _ => None,
+    }
 }
 
 /// The version of a package, as a function outside of the project tells it; `None` for other functions.

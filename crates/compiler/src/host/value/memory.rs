@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::builtins::TORCH;
 use crate::hir::{Expr, ExprId, Name};
@@ -46,6 +46,8 @@ pub(crate) struct Filled {
     known: FxHashMap<u32, Contents>,
     /// Of those of which it wrote a part so far: the numbers there, in order.
     begun: FxHashMap<u32, Arc<[Option<f64>]>>,
+    /// Those of which nobody wrote anything.
+    fresh: FxHashSet<u32>,
 }
 
 impl Filled {
@@ -58,6 +60,11 @@ impl Filled {
         self.begun.get(&id).map(|numbers| &**numbers)
     }
 
+    /// Whether nobody wrote to an allocation that was made in a run that computes all numbers.
+    pub(crate) fn is_fresh(&self, id: u32) -> bool {
+        self.fresh.contains(&id) && !self.known.contains_key(&id) && !self.begun.contains_key(&id)
+    }
+
     pub(crate) fn insert(&mut self, id: u32, contents: Contents) {
         self.known.insert(id, contents);
     }
@@ -66,6 +73,7 @@ impl Filled {
     pub(crate) fn forget(&mut self, allocations: &[u32]) {
         self.known.retain(|id, _| !allocations.contains(id));
         self.begun.retain(|id, _| !allocations.contains(id));
+        self.fresh.retain(|id| !allocations.contains(id));
     }
 }
 
@@ -92,6 +100,9 @@ impl Host<'_> {
         let drawn = tensor.storage.as_ref().and_then(|storage| storage.drawn);
         let drawn = drawn.filter(|_| tensor.memory().is_none());
         let contents = self.computed(id, &tensor, contents);
+        if self.launcher.is_some() && contents == Contents::Uninitialized {
+            self.filled.fresh.insert(id);
+        }
         self.types.extend(tensor.dtype.clone().map(|dtype| (id, dtype)));
         let storage = views::span(&tensor).map(|elements| {
             Box::new(Storage { id: Some(id), elements, contents, drawn, ..Storage::default() })
@@ -404,6 +415,9 @@ fn only_reads(path: &[Name]) -> bool {
     match path[..] {
         [first, ..] if READING.contains(&first) => true,
         [TORCH, name] => !name.ends_with('_'),
+        // What these apply is followed where it is called.
+        [TORCH, "utils", "_pytree" | "checkpoint" | "dlpack" | "pytree", name]
+        | [TORCH, "nn", "utils", "rnn", name] => !name.ends_with('_'),
         [TORCH, module, .., name] => READING_OF_TORCH.contains(&module) && !name.ends_with('_'),
         ["numpy", name] => !WRITING_OF_NUMPY.contains(&name),
         ["numpy", module, ..] => READING_OF_NUMPY.contains(&module),
