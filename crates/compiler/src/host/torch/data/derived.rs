@@ -4,9 +4,9 @@
 //! one that only moves numbers by moving their positions; so neither needs a rule of its own. Sums, rows and products
 //! have one. What is left is differentiated by moving each number by itself, where there are few.
 
-use ndarray::{ArrayD, ArrayViewD, Axis, IxDyn, Zip};
+use ndarray::{Array1, Array2, ArrayD, ArrayViewD, Axis, IxDyn, Zip};
 
-use super::{Data, Made, arithmetic, calls, layers, losses, of};
+use super::{Data, Made, arithmetic, calls, layers, losses, of, pools};
 use crate::hir::{BinaryOp, Name};
 use crate::host::code::arguments::Args;
 use crate::host::launch::past::Maker;
@@ -52,8 +52,27 @@ const MOVING: &[&str] = &[
 ];
 
 /// Functions that are the same everywhere near a number.
-const STEPWISE: &[&str] =
-    &["ceil", "floor", "floor_divide", "round", "sgn", "sign", "trunc", "zeros_like", "ones_like"];
+const STEPWISE: &[&str] = &[
+    "ceil",
+    "empty_like",
+    "floor",
+    "floor_divide",
+    "full_like",
+    "new_empty",
+    "new_full",
+    "new_ones",
+    "new_tensor",
+    "new_zeros",
+    "ones_like",
+    "rand_like",
+    "randint_like",
+    "randn_like",
+    "round",
+    "sgn",
+    "sign",
+    "trunc",
+    "zeros_like",
+];
 
 /// Numbers are moved by this part of them, or of the least one.
 const STEP: f64 = 1e-5;
@@ -162,7 +181,48 @@ impl Call<'_> {
         let made = self.made().filter(|made| made.shape() == given.shape())?;
         products::handed_on(self, given)
             .or_else(|| rows::handed_on(self, &made, given))
+            .or_else(|| self.row_by_row(given))
             .or_else(|| self.one_by_one(all))
+    }
+
+    /// The gradient of what windows are taken of along the last axes, of which the numbers at one place in all rows
+    /// are moved at once: no row leads to another one.
+    fn row_by_row(&self, given: &ArrayD<f64>) -> Option<ArrayD<f64>> {
+        let numbers = of(self.asked)?.numbers;
+        let axes = numbers.ndim().checked_sub(pools::axes(self.name)?)?;
+        let rows: usize = numbers.shape()[..axes].iter().product();
+        let flat = |numbers: ArrayD<f64>| {
+            let places = numbers.len() / rows.max(1);
+            numbers.as_standard_layout().into_owned().into_shape_with_order((rows, places)).ok()
+        };
+        let weighted = |moved: &Array2<f64>| -> Option<Array1<f64>> {
+            let moved = moved.clone().into_shape_with_order(numbers.raw_dim()).ok()?;
+            let made = one(self.maker.make(&self.with_numbers(&moved)?)?)?;
+            (made.shape() == given.shape()).then_some(())?;
+            Some(flat(made * given)?.sum_axis(Axis(1)))
+        };
+        let mut moved = flat(numbers.clone())?;
+        let places = moved.ncols();
+        (places.checked_mul(numbers.len() + given.len())? <= MAX_MOVED).then_some(())?;
+        let here = weighted(&moved)?;
+        let mut slopes = Array2::zeros(moved.raw_dim());
+        for place in 0..places {
+            let column = moved.column(place).to_owned();
+            let steps = column.mapv(|number| STEP * number.abs().max(LEAST));
+            let mut at = |numbers: Array1<f64>| {
+                moved.column_mut(place).assign(&numbers);
+                weighted(&moved)
+            };
+            let (ahead, behind) = (at(&column + &steps)?, at(&column - &steps)?);
+            moved.column_mut(place).assign(&column);
+            for row in 0..rows {
+                let after = (ahead[row] - here[row]) / steps[row];
+                let before = (here[row] - behind[row]) / steps[row];
+                (!bends(after, before)).then_some(())?;
+                slopes[[row, place]] = (after + before) / 2.0;
+            }
+        }
+        slopes.into_shape_with_order(numbers.raw_dim()).ok()
     }
 
     /// The gradient of an argument of which each number is moved by itself.

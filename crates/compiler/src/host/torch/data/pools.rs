@@ -16,9 +16,7 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Da
             usize::try_from(known(args.get(0, "upscale_factor")?)?).ok()?,
         );
     }
-    let (kind, axes) = [("1d", 1), ("2d", 2), ("3d", 3)]
-        .into_iter()
-        .find_map(|(end, axes)| Some((name.strip_suffix(end)?, axes)))?;
+    let (kind, axes) = kind(name)?;
     let data = of(tensor)?;
     let first = data.numbers.ndim().checked_sub(axes)?;
     let sizes = data.numbers.shape()[first..].to_vec();
@@ -28,6 +26,18 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Da
         _ => return None,
     };
     pooled(&data, first, &windows, (!kind.ends_with("max_pool")).then_some(counts))
+}
+
+/// What a function is called without its number of axes, and that.
+fn kind(name: &str) -> Option<(&str, usize)> {
+    let ends = [("1d", 1), ("2d", 2), ("3d", 3)].into_iter();
+    ends.find_map(|(end, axes)| Some((name.strip_suffix(end)?, axes)))
+}
+
+/// Along how many axes a function takes windows; `None` for other functions.
+pub(super) fn axes(name: &str) -> Option<usize> {
+    let (kind, axes) = kind(name)?;
+    kind.ends_with("_pool").then_some(axes)
 }
 
 /// Where a window along an axis begins and ends, which may be outside of it, and how much of it counts where
