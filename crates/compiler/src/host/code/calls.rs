@@ -373,6 +373,11 @@ impl Host<'_> {
         self.note_gradient_mode(&path);
         self.other_default_type |= states::sets_default_type(&path);
         self.uses_numpy |= path.first().is_some_and(|first| !KNOWN_NUMBERS.contains(&&**first));
+        if let Some(Value::Tensor(out)) = args.keyword("out")
+            && let Some(written) = self.numbers_written_to(out, &path, values)
+        {
+            return written;
+        }
         let result = match args.keyword("out") {
             Some(Value::Tensor(out)) if path.first().is_some_and(|first| **first == *TORCH) => {
                 self.written_to(out, &path, values)
@@ -474,6 +479,27 @@ impl Host<'_> {
             self.assign_item(frame, object, index, &made);
             self.expr(frame, out)
         })
+    }
+
+    /// What a function of PyTorch gives that writes to `out`, in a run that computes all numbers: as `out.copy_` of
+    /// what it makes. `None` where that has not the sizes of `out`, or is not known.
+    fn numbers_written_to(
+        &mut self,
+        out: &Tensor,
+        path: &[Name],
+        args: &[(Option<Name>, Value)],
+    ) -> Option<Value> {
+        self.launcher.filter(|_| *path[0] == *TORCH)?;
+        let rest: Vec<_> =
+            args.iter().filter(|(name, _)| name.as_deref() != Some("out")).cloned().collect();
+        let made = self.call_external(path.to_vec(), &rest);
+        let Value::Tensor(Tensor { shape: Some(shape), .. }) = &made else { return None };
+        (out.shape.as_ref() == Some(shape)).then_some(())?;
+        let stored = self.changed_in_place("copy_", out, &Args(&[(None, made)]))?;
+        let whole = Value::Tensor(out.clone());
+        self.note_change(&whole);
+        self.note_stored(out.memory()?, &whole, stored);
+        Some(self.current(whole))
     }
 
     /// What a function of PyTorch gives that writes to `out`: that, with the sizes of the result. A tensor

@@ -30,7 +30,7 @@ pub(super) fn made_of(name: &str, tensor: &Tensor, args: &Args<'_>) -> Option<Da
 
 /// What a function is called without its number of axes, and that.
 fn kind(name: &str) -> Option<(&str, usize)> {
-    let ends = [("1d", 1), ("2d", 2), ("3d", 3)].into_iter();
+    let mut ends = [("1d", 1), ("2d", 2), ("3d", 3)].into_iter();
     ends.find_map(|(end, axes)| Some((name.strip_suffix(end)?, axes)))
 }
 
