@@ -55,6 +55,8 @@ z = x.scatter_reduce(1, j, y[:, :2], "sum"); z | z = x.scatter_reduce(1, j, y[:,
 z = x.scatter_reduce(1, j, y[:, :2], "prod", include_self=False); z | z = x.scatter_reduce(1, j, y[:, :2], "mean", include_self=False); z
 z = x.clone(); z.scatter_reduce_(0, j.clamp(max=3), y[:, :2], "amin"); z | z = x.index_reduce(0, i.clamp(max=3), y, "mean"); z | z = x.index_reduce(0, i.clamp(max=3), y, "mean", include_self=False); z
 z = x.index_reduce(1, i, y[:, :4], "amax", include_self=False); z | z = x.clone(); z.index_reduce_(1, i, y[:, :4], "prod"); z | z = x.index_reduce(0, i.clamp(max=2), y, "amin"); z
+z = torch.empty(4, 5); torch.matmul(x, m, out=z); z | z = torch.empty(4, 6); torch.add(x, y, out=z); z * 2 | z = x.clone(); torch.mul(z[1:3], 2.0, out=z[1:3]); z
+z = torch.empty(4, 6).copy_(x).mul_(2).t(); z | z = torch.zeros(3).add_(1).add(r[:3]); z | z = torch.nn.init.ones_(torch.empty(4, 6)) * x; z
 """
 
 EXPRESSIONS = """
@@ -116,7 +118,9 @@ torch.nn.NLLLoss(reduction='none')(x.log_softmax(1), i) | torch.nn.SmoothL1Loss(
 torch.nn.SmoothL1Loss(reduction='none')(x, y) | torch.nn.SELU()(x) | torch.nn.Softsign()(x) | torch.nn.Tanhshrink()(x)
 torch.nn.PixelShuffle(2)(g) | torch.nn.modules.loss.L1Loss()(x, y) | torch.nn.modules.activation.ReLU()(x)
 torch.cartesian_prod(r, r) | torch.cartesian_prod(i, i, i).float() | torch.tril_indices(3, 4).float() | torch.triu_indices(4, 3, 1).float()
-torch.block_diag(x, y, r) | torch.kron(x, y) | torch.kron(r, r) | torch.nn.utils.rnn.pad_sequence([r, r[:3]], batch_first=True)
+torch.utils._pytree.tree_map(lambda t: t * 2, {"a": x, "b": (y, r)})["b"][0] | torch.utils.checkpoint.checkpoint(lambda a, s: a * s, x, 2.0, use_reentrant=False)
+x * torch.nn.init.calculate_gain("relu") | x[:, : i[0]] | x.topk(i[3], dim=1).values | torch.arange(i[0]) * r[:3] | x.narrow(1, i[3], i[0]) | torch.nn.utils.rnn.pad_sequence([x.t(), y.t()[:3]], True)
+x * torch.zeros_like(y) + torch.full_like(x, 3.0) | x.new_zeros(6) + x | torch.block_diag(x, y, r) | torch.kron(x, y) | torch.kron(r, r) | torch.nn.utils.rnn.pad_sequence([r, r[:3]], batch_first=True)
 torch.nn.utils.rnn.pad_sequence([x, y[:2]]) | torch.cross(b[0, :, :3], b[1, :, :3], dim=-1) | torch.linalg.cross(b[0, :, :3], b[1, :, :3])
 torch.logspace(0, 1, 5) | torch.logspace(0, 3, 4, 2.0) | x.logcumsumexp(1) | x.kthvalue(2, dim=1).values
 x.kthvalue(3, dim=0, keepdim=True).indices.float() | x.median(dim=1).values | x.median(0, keepdim=True).values | x.quantile(0.5)

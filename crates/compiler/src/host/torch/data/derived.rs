@@ -36,6 +36,7 @@ const MOVING: &[&str] = &[
     "masked_select",
     "msort",
     "pad",
+    "pad_sequence",
     "ravel",
     "rearrange",
     "repeat",
