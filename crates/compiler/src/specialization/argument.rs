@@ -125,7 +125,7 @@ impl Binder<'_> {
         if let Some(forced) = self.forced_type(param) {
             return match value {
                 Value::None => Some(ArgSpec::Constexpr(ConstArg::None)),
-                Value::Int(value) => Some(self.integer(param, *value, Some(forced))),
+                Value::Int(value) => Some(self.annotated_integer(param, *value, forced)),
                 _ => Some(ArgSpec::Runtime {
                     divisible_by_16: forced.starts_with('*'),
                     signature: forced.into(),
@@ -137,7 +137,7 @@ impl Binder<'_> {
             Value::None => ArgSpec::Constexpr(ConstArg::None),
             Value::Bool(_) => guess::number("u1"),
             Value::Int(None) if self.is_address(param) => guess::number("i64"),
-            Value::Int(value) => self.integer(param, *value, None),
+            Value::Int(value) => self.integer(param, *value),
             Value::Float(_) => guess::number("fp32"),
             Value::Tensor(Tensor { dtype: Some(dtype), .. }) if !is_complex(dtype) => {
                 let konst = if self.is_const_pointer(param) { "k" } else { "" };
@@ -168,8 +168,8 @@ impl Binder<'_> {
 
     /// An integer argument, specialized as a launch does: 1 is a constant, and multiples of 16
     /// are marked.
-    fn integer(&self, param: &Param, value: Option<i128>, forced: Option<&str>) -> ArgSpec {
-        let signature = forced.unwrap_or(match value {
+    fn integer(&self, param: &Param, value: Option<i128>) -> ArgSpec {
+        let signature = match value {
             Some(value) if i32::try_from(value).is_err() => {
                 if i64::try_from(value).is_ok() {
                     "i64"
@@ -178,13 +178,25 @@ impl Binder<'_> {
                 }
             }
             _ => "i32",
-        });
+        };
         if value == Some(1) && self.tuning.specializes_on_value(&param.name) {
             return ArgSpec::Constexpr(ConstArg::Int(1));
         }
-        let aligned = value.is_some_and(|value| value % 16 == 0);
-        let divisible_by_16 = aligned && self.tuning.specializes_on_alignment(&param.name);
+        let divisible_by_16 = self.is_aligned(param, value);
         ArgSpec::Runtime { signature: signature.into(), divisible_by_16 }
+    }
+
+    /// What an integer is specialized to whose type an annotation sets: 1 is no constant then, and only integers are
+    /// told apart by what divides them (`create_function_from_signature` in Triton's `runtime/jit.py`).
+    fn annotated_integer(&self, param: &Param, value: Option<i128>, forced: &str) -> ArgSpec {
+        let is_of_kinds = super::flags::is_integer(forced) || forced.starts_with('*');
+        let divisible_by_16 = is_of_kinds && self.is_aligned(param, value);
+        ArgSpec::Runtime { signature: forced.into(), divisible_by_16 }
+    }
+
+    fn is_aligned(&self, param: &Param, value: Option<i128>) -> bool {
+        value.is_some_and(|value| value % 16 == 0)
+            && self.tuning.specializes_on_alignment(&param.name)
     }
 
     /// Whether the kernel makes a pointer of an integer: then it is an address, which takes 64 bits.

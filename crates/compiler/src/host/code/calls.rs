@@ -12,7 +12,7 @@ use crate::host::launch::{self, past};
 use crate::host::library::applied::{is_own, method_of};
 use crate::host::library::triton::{all_kwargs, triton_call};
 use crate::host::library::{collections, external_call, sets};
-use crate::host::torch::autograd::keeps_tensors;
+use crate::host::torch::autograd::{keeps_tensors, registers};
 use crate::host::torch::misuse::Misuse;
 use crate::host::torch::modules::{known_class, sequence_class};
 use crate::host::torch::operations::LIBRARY;
@@ -201,7 +201,9 @@ impl Host<'_> {
             (Value::Named(Resolution::External(path)), _) if is_parameter(path) => {
                 self.launcher.is_some()
             }
-            (_, Some((_, name))) => keeps_tensors(name),
+            (_, Some((_, name))) => {
+                keeps_tensors(name) || self.launcher.is_some() && registers(name)
+            }
             (_, None) => false,
         };
         let held = match (&receiver, &method) {

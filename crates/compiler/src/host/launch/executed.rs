@@ -308,6 +308,10 @@ impl Host<'_> {
                 let number = f64::from(u8::from(*name == "ones_"));
                 self.filled_by(tensor, |_| number)
             }
+            "constant_" if self.launcher.is_some() => {
+                let number = args.get(1, "val").and_then(as_float);
+                number.and_then(|number| self.filled_by(tensor, |_| number))
+            }
             "kaiming_normal_" | "kaiming_uniform_" | "trunc_normal_" | "xavier_normal_"
             | "xavier_uniform_"
                 if self.launcher.is_some() =>

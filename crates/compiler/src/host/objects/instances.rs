@@ -41,7 +41,7 @@ const PLAIN_BASES: &[&[&str]] = &[
 const FORWARD: &str = "forward";
 
 /// The attribute of a module that says whether it is in training.
-const TRAINING: &str = "training";
+pub(crate) const TRAINING: &str = "training";
 
 /// Methods that change it, also that of modules which others hold.
 const CHANGE_MODE: &[&str] = &["eval", "train"];

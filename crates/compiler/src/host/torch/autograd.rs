@@ -27,6 +27,11 @@ pub(crate) fn keeps_tensors(method: &str) -> bool {
     )
 }
 
+/// Whether a method tells a module what it holds. Who makes the module may load another state.
+pub(crate) fn registers(method: &str) -> bool {
+    matches!(method, "add_module" | "register_buffer" | "register_module" | "register_parameter")
+}
+
 /// A function or a method, with the variables and the code around it where it stands in a function.
 type Method = (ItemRef, Option<Arc<Frame>>);
 

@@ -6,6 +6,7 @@ use crate::host::Host;
 use crate::host::code::arguments::Args;
 use crate::host::code::operators::{binary, position};
 use crate::host::library::external_call;
+use crate::host::objects::instances::TRAINING;
 use crate::host::torch::tensor;
 use crate::host::value::Value;
 use crate::host::value::contents::Contents;
@@ -50,6 +51,9 @@ const NAMES: &str = "names of modules";
 /// Methods that change which modules there are in a sequence of them.
 pub(crate) const CHANGE_SEQUENCE: &[&str] =
     &["add_module", "append", "clear", "extend", "insert", "pop", "register_module"];
+
+/// The function that changes what it knows of earlier batches.
+const BATCH_NORM: &str = "torch.nn.functional.batch_norm";
 
 /// What gives its argument.
 const IDENTITY: &str = "identity";
@@ -147,6 +151,10 @@ fn computed_by(class: &str) -> Option<(&'static str, &'static [&'static str])> {
         "AdaptiveAvgPool2d" => ("torch.nn.functional.adaptive_avg_pool2d", &["output_size"]),
         "AvgPool1d" => ("torch.nn.functional.avg_pool1d", POOLING),
         "AvgPool2d" => ("torch.nn.functional.avg_pool2d", POOLING_OF_PLANES),
+        "BatchNorm1d" | "BatchNorm2d" => (
+            BATCH_NORM,
+            &["running_mean", "running_var", "weight", "bias", TRAINING, "momentum", "eps"],
+        ),
         "Conv1d" => ("torch.nn.functional.conv1d", CONVOLUTION),
         "Conv2d" => ("torch.nn.functional.conv2d", CONVOLUTION),
         "ConvTranspose1d" => ("torch.nn.functional.conv_transpose1d", SPREADING),
@@ -156,6 +164,7 @@ fn computed_by(class: &str) -> Option<(&'static str, &'static [&'static str])> {
             "torch.nn.functional.cross_entropy",
             &["weight", "ignore_index", "reduction", "label_smoothing"],
         ),
+        "Dropout" => ("torch.nn.functional.dropout", &["p", TRAINING]),
         "ELU" => ("torch.nn.functional.elu", &["alpha"]),
         "Embedding" => ("torch.nn.functional.embedding", &["weight", "padding_idx"]),
         "GELU" => ("torch.nn.functional.gelu", &["approximate"]),
@@ -366,6 +375,7 @@ impl Host<'_> {
         let instance = self.object();
         if let Value::Object(number) = instance {
             self.modules.insert(number, class);
+            self.set_attribute(number, &TRAINING.into(), Value::Bool(Some(true)));
             self.construct(number, class, args);
         }
         instance
@@ -400,7 +410,14 @@ impl Host<'_> {
                 given.push((Some(Name::from(*name)), value));
             }
         }
-        self.call_external(function.split('.').map(Name::from).collect(), &given)
+        let made = self.call_external(function.split('.').map(Name::from).collect(), &given);
+        if function == BATCH_NORM {
+            // In training it takes them from what it is given.
+            let running = ["running_mean", "running_var"];
+            let running = running.map(|name| self.object_attribute(object, name).allocations());
+            self.note_written(&running.concat());
+        }
+        made
     }
 
     /// What a call of a module of a known class gives: some make what a function of PyTorch does.

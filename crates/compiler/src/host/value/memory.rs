@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::builtins::TORCH;
 use crate::hir::{Expr, ExprId, Name};
 use crate::host::code::arguments::Args;
-use crate::host::torch::modules::known_class;
+use crate::host::torch::modules::{known_class, sequence_class};
 use crate::host::torch::{data, views};
 use crate::host::value::contents::{Contents, Region};
 use crate::host::value::{Storage, Tensor, Value};
@@ -436,7 +436,7 @@ pub(crate) fn may_write<'a>(
     match callee {
         Value::Named(Resolution::External(path)) => match path.as_slice() {
             path if only_reads(path) => Vec::from_iter(args.keyword("out")),
-            path if known_class(path).is_some() => Vec::new(),
+            path if known_class(path).or_else(|| sequence_class(path)).is_some() => Vec::new(),
             [torch, nn, functional, name]
                 if [&**torch, &**nn, &**functional] == [TORCH, "nn", "functional"]
                     && !may_write_input(name, args) =>
