@@ -286,7 +286,7 @@ impl Host<'_> {
                 (value, index) if let Some(bounds) = records::slice_bounds(&index) => {
                     self.sliced(value, bounds)
                 }
-                (Value::Tensor(tensor), Value::Tuple(items))
+                (Value::Tensor(tensor), Value::Tuple(items) | Value::List(items))
                     if items.iter().any(|item| records::slice_bounds(item).is_some()) =>
                 {
                     self.parts(tensor, items.into_iter().map(part_of).collect())
@@ -314,6 +314,11 @@ impl Host<'_> {
 
     /// `tensor[part, part]`, each with its value if it has one.
     fn parts(&mut self, tensor: &Tensor, parts: Vec<(Part, Option<Value>)>) -> Value {
+        if let Some([slices, rest]) = views::apart(&parts)
+            && let Value::Tensor(part) = self.parts(tensor, slices)
+        {
+            return self.parts(&part, rest);
+        }
         let (parts, values): (Vec<Part>, Vec<Option<Value>>) = parts.into_iter().unzip();
         let chosen = views::along_axes(&parts, values, tensor);
         let part = operators::parts(&Value::Tensor(tensor.clone()), parts);

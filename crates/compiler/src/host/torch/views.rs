@@ -446,6 +446,7 @@ pub(crate) fn rows(tensor: &Tensor) -> Option<Vec<Value>> {
 }
 
 /// What stands in a subscript of a tensor.
+#[derive(Clone)]
 pub(crate) enum Part {
     /// A position along an axis, perhaps known.
     At(Option<i128>),
@@ -497,6 +498,46 @@ impl Part {
     pub(crate) fn is_axis(&self) -> bool {
         matches!(self, Part::At(_) | Part::Slice(..) | Part::Stepped(..) | Part::Picked(_))
     }
+}
+
+/// The slices of a subscript that also picks elements, and what that picks of the part that they leave; `None` for
+/// other subscripts.
+pub(crate) fn apart(parts: &[(Part, Option<Value>)]) -> Option<[Vec<(Part, Option<Value>)>; 2]> {
+    let all = || (Part::Slice(Bound::Open, Bound::Open), None);
+    let is_slice = |part: &Part| match part {
+        Part::Slice(lower, upper) => (*lower, *upper) != (Bound::Open, Bound::Open),
+        Part::Stepped(..) => true,
+        _ => false,
+    };
+    // Truth values along one axis.
+    let is_mask = |value: &Option<Value>| match value {
+        Some(Value::Tensor(Tensor { dtype: Some(dtype), shape: Some(shape), .. })) => {
+            &**dtype == "i1" && shape.len() == 1
+        }
+        _ => false,
+    };
+    let picks = |(part, value): &(Part, Option<Value>)| match part {
+        Part::Picked(_) => true,
+        Part::Other => is_mask(value),
+        _ => false,
+    };
+    let is_other = |(part, value): &(Part, Option<Value>)| match part {
+        Part::NewAxis => true,
+        Part::Other => !is_mask(value),
+        _ => false,
+    };
+    let both = parts.iter().any(|(part, _)| is_slice(part)) && parts.iter().any(picks);
+    (both && !parts.iter().any(is_other)).then(|| {
+        let kept = |slices: bool| {
+            let of = |(part, value): &(Part, Option<Value>)| match part {
+                Part::Rest => (Part::Rest, None),
+                part if is_slice(part) == slices => (part.clone(), value.clone()),
+                _ => all(),
+            };
+            parts.iter().map(of).collect()
+        };
+        [kept(true), kept(false)]
+    })
 }
 
 /// What each part of a subscript, with the value that it is, chooses along the axes of a tensor, and `None`
