@@ -55,6 +55,7 @@ z = x.scatter_reduce(1, j, y[:, :2], "sum"); z | z = x.scatter_reduce(1, j, y[:,
 z = x.scatter_reduce(1, j, y[:, :2], "prod", include_self=False); z | z = x.scatter_reduce(1, j, y[:, :2], "mean", include_self=False); z
 z = x.clone(); z.scatter_reduce_(0, j.clamp(max=3), y[:, :2], "amin"); z | z = x.index_reduce(0, i.clamp(max=3), y, "mean"); z | z = x.index_reduce(0, i.clamp(max=3), y, "mean", include_self=False); z
 z = x.index_reduce(1, i, y[:, :4], "amax", include_self=False); z | z = x.clone(); z.index_reduce_(1, i, y[:, :4], "prod"); z | z = x.index_reduce(0, i.clamp(max=2), y, "amin"); z
+z = torch.zeros(4, 6); z[i[3]][:] = x[0]; z[2, i[0]] = 7.0; z | z = torch.zeros(4, 6); v = z[i[1]]; v += 2; z[:, i[0]].mul_(3); z | z = x[i[3], 1:] + y[:, i[2]].sum(); z
 z = torch.empty(4, 5); torch.matmul(x, m, out=z); z | z = torch.empty(4, 6); torch.add(x, y, out=z); z * 2 | z = x.clone(); torch.mul(z[1:3], 2.0, out=z[1:3]); z
 z = torch.empty(4, 6).copy_(x).mul_(2).t(); z | z = torch.zeros(3).add_(1).add(r[:3]); z | z = torch.nn.init.ones_(torch.empty(4, 6)) * x; z
 """

@@ -9,6 +9,7 @@ use crate::host::objects::records;
 use crate::host::torch::data;
 use crate::host::torch::views::{self, Part};
 use crate::host::value::contents::Contents;
+use crate::host::value::dtype::is_integer;
 use crate::host::value::{Callable, Dict, Missing, Parameter, Tensor, Value};
 use crate::host::{Frame, Host, MAX_DEPTH, Maker};
 use crate::project::Resolution;
@@ -329,6 +330,7 @@ impl Host<'_> {
 
     /// `value[index]` of an index that is no slice.
     fn element(&mut self, frame: &mut Frame, value: &Value, index: Value) -> Value {
+        let index = as_position(index);
         let kept = self.kept_for_parameter(value, &index).or_else(|| self.child(value, &index));
         let kept = kept
             .or_else(|| self.of_module(frame.file, value, &index))
@@ -569,9 +571,22 @@ impl Host<'_> {
 
 /// What a value stands for among the parts of a subscript, with itself unless it is a slice.
 fn part_of(value: Value) -> (Part, Option<Value>) {
+    let value = as_position(value);
     match records::slice_bounds(&value) {
         Some(bounds) => (Part::stepped(bounds.each_ref().map(Option::as_ref)), None),
         None => (Part::of(&value), Some(value)),
+    }
+}
+
+/// The position that a tensor of one integer stands for between brackets: what it chooses is a view.
+fn as_position(value: Value) -> Value {
+    match &value {
+        Value::Tensor(tensor @ Tensor { dtype: Some(dtype), shape: Some(shape), .. })
+            if shape.is_empty() && is_integer(dtype) =>
+        {
+            data::item(tensor).unwrap_or(Value::Int(None))
+        }
+        _ => value,
     }
 }
 
