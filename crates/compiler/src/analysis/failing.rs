@@ -1,9 +1,10 @@
 //! Exceptions that host code raises whenever it runs.
 
+use super::launches::tells_keyword;
 use super::misuse::{difference_text, instead, misuse_text};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::Launch;
-use crate::host::{Compared, Exception, Failure};
+use crate::host::{Compared, Exception, Failure, Mismatch, Misuse};
 use crate::project::{Resolution, Scope, Sources, launch_scope, resolve_expr};
 use crate::source::{FileId, FileRange};
 use crate::specialization::{ArgFault, Discovery, LaunchSite};
@@ -50,6 +51,12 @@ pub(super) fn finding(
     file: FileId,
     failure: &Failure,
 ) -> Option<Diagnostic> {
+    if let Exception::Misuse(Misuse::Arguments { fault: Mismatch::NoParameter(_), .. }) =
+        &failure.exception
+        && tells_keyword(sources, failure.at)
+    {
+        return None;
+    }
     let message = match &failure.exception {
         Exception::Assertion(compared) => {
             format!("this assertion does not hold{}", values(sources, compared))

@@ -63,6 +63,15 @@ const MAKERS: &[&str] = &["jit", "autotune", "heuristics"];
 /// The most axes that a grid has.
 const MAX_RANK: usize = 3;
 
+/// Whether a keyword in a call at this place is told of that a function of the project does not have, whatever runs.
+pub(super) fn tells_keyword(sources: &dyn Sources, call: FileRange) -> bool {
+    let module = sources.module(call.file).unwrap_or_default();
+    let told = names::check(sources, call.file, &module);
+    told.iter().any(|found| {
+        found.code == Code::UnknownKeyword && call.range.contains_range(found.primary.range)
+    })
+}
+
 /// Findings about the launches in `file`, calls that should be launches, the decorators of its kernels, and
 /// comments that switch findings off.
 pub fn check_launches(sources: &dyn Sources, file: FileId) -> Vec<Diagnostic> {

@@ -500,9 +500,12 @@ impl Part {
     }
 }
 
+/// What stands in a subscript of a tensor, with its value if it has one.
+pub(crate) type PartOfTensor = (Part, Option<Value>);
+
 /// The slices of a subscript that also picks elements, and what that picks of the part that they leave; `None` for
 /// other subscripts.
-pub(crate) fn apart(parts: &[(Part, Option<Value>)]) -> Option<[Vec<(Part, Option<Value>)>; 2]> {
+pub(crate) fn apart(parts: &[PartOfTensor]) -> Option<[Vec<PartOfTensor>; 2]> {
     let all = || (Part::Slice(Bound::Open, Bound::Open), None);
     let is_slice = |part: &Part| match part {
         Part::Slice(lower, upper) => (*lower, *upper) != (Bound::Open, Bound::Open),
@@ -516,12 +519,12 @@ pub(crate) fn apart(parts: &[(Part, Option<Value>)]) -> Option<[Vec<(Part, Optio
         }
         _ => false,
     };
-    let picks = |(part, value): &(Part, Option<Value>)| match part {
+    let picks = |(part, value): &PartOfTensor| match part {
         Part::Picked(_) => true,
         Part::Other => is_mask(value),
         _ => false,
     };
-    let is_other = |(part, value): &(Part, Option<Value>)| match part {
+    let is_other = |(part, value): &PartOfTensor| match part {
         Part::NewAxis => true,
         Part::Other => !is_mask(value),
         _ => false,
@@ -529,7 +532,7 @@ pub(crate) fn apart(parts: &[(Part, Option<Value>)]) -> Option<[Vec<(Part, Optio
     let both = parts.iter().any(|(part, _)| is_slice(part)) && parts.iter().any(picks);
     (both && !parts.iter().any(is_other)).then(|| {
         let kept = |slices: bool| {
-            let of = |(part, value): &(Part, Option<Value>)| match part {
+            let of = |(part, value): &PartOfTensor| match part {
                 Part::Rest => (Part::Rest, None),
                 part if is_slice(part) == slices => (part.clone(), value.clone()),
                 _ => all(),
