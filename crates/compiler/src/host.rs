@@ -82,6 +82,8 @@ pub(crate) struct Host<'a> {
     close_calls: u32,
     /// What draws them, where they are those of one run.
     numbers: Option<torch::data::Draws>,
+    /// What draws the numbers of the generators that the code makes, by their objects, where that is known.
+    generators: FxHashMap<usize, Option<torch::data::Draws>>,
     /// Launches met, in the order in which they would happen.
     pub(crate) launches: Vec<ObservedLaunch>,
     /// Kernels that were given to tuners, in order.
@@ -237,6 +239,7 @@ impl<'a> Host<'a> {
             differing: None,
             close_calls: 0,
             numbers: options.drawn.then(torch::data::Draws::default),
+            generators: FxHashMap::default(),
             launches: Vec::new(),
             tuned: Vec::new(),
             allocations: 0,

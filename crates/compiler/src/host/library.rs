@@ -28,6 +28,7 @@ pub(crate) mod collections;
 pub(crate) mod environment;
 pub(crate) mod exact;
 pub(crate) mod iteration;
+mod loaded;
 pub(crate) mod math;
 pub(crate) mod reflection;
 pub(crate) mod sets;

@@ -133,6 +133,7 @@ impl Host<'_> {
             "parse_known_args" => {
                 Value::Tuple(vec![self.parsed(object, args), Value::List(Vec::new())])
             }
+            _ if self.generators.contains_key(&object) => self.generator_method(object, name, args),
             _ if self.sparse.contains(&object) => self.sparse_method(object, name, args),
             _ => self.instance_method(object, name, args.0),
         }

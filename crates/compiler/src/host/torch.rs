@@ -11,6 +11,7 @@ pub(crate) mod drawn;
 pub(crate) mod einops;
 pub(crate) mod elementwise;
 pub(crate) mod fits;
+pub(crate) mod generators;
 pub(crate) mod initial;
 pub(crate) mod layers;
 pub(crate) mod layout;

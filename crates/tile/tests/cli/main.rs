@@ -629,6 +629,8 @@ fn a_walk_looks_at_what_imported_files_import() {
         found.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let findings =
         lines.iter().filter_map(|line| Some((line["file"].as_str()?, line["code"].as_str()?)));
+    let mut findings: Vec<_> = findings.collect();
+    findings.sort_unstable();
     let both = [("parts/others.py", "name/no-attribute"), ("parts/sizes.py", "name/no-attribute")];
-    assert_eq!(findings.collect::<Vec<_>>(), both);
+    assert_eq!(findings, both);
 }

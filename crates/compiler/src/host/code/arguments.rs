@@ -110,8 +110,8 @@ pub(crate) fn mismatch(
     let positional: Vec<_> = params.iter().filter(|param| param.kind.is_positional()).collect();
     let given = args.iter().filter(|(name, _)| name.is_none()).count();
     if given > positional.len() && !takes(ParamKind::VarArgs) {
-        let takes = positional.len().saturating_sub(own);
-        return Some(Mismatch::TooMany { takes, given: given - own });
+        let own = own.min(positional.len());
+        return Some(Mismatch::TooMany { takes: positional.len() - own, given: given - own });
     }
     let named = |name: &Name| {
         let by_keyword = [ParamKind::Normal, ParamKind::KeywordOnly];

@@ -7,12 +7,12 @@ use crate::hir::{Arg, ArgKind, Body, Expr, ExprId, Name, Occasion};
 use crate::host::code::arguments::{Args, mismatch, repeated};
 use crate::host::code::{operators, rebound};
 use crate::host::entry::scenario::scenario_reduction;
-use crate::host::launch::executed::has_generator;
 use crate::host::launch::{self, past};
 use crate::host::library::applied::{is_own, method_of};
 use crate::host::library::triton::{all_kwargs, triton_call};
 use crate::host::library::{collections, external_call, sets};
 use crate::host::torch::autograd::{keeps_tensors, registers};
+use crate::host::torch::generators::{GENERATOR, has_generator};
 use crate::host::torch::misuse::Misuse;
 use crate::host::torch::modules::{known_class, sequence_class};
 use crate::host::torch::operations::LIBRARY;
@@ -142,6 +142,13 @@ impl Host<'_> {
         if let Some(name) = repeated(&given.0) {
             return Value::Raises(Misuse::Repeated(name.clone()));
         }
+        if let Some(generator) = self.generator_of(&called, &given.0) {
+            let (mut values, complete) = given;
+            values.retain(|(name, _)| name.as_deref() != Some(GENERATOR));
+            return self.drawn_by(generator, |host| {
+                host.call_with(frame, called, (values, complete), place)
+            });
+        }
         let complete = given.1;
         match self.call_given(frame, called, given, place) {
             // Arguments that were left out may be sizes.
@@ -257,6 +264,9 @@ impl Host<'_> {
                 self.imported_by_name(frame.file, &args)
             }
             (Value::Named(Resolution::External(path)), ..) => {
+                if complete && let Some(made) = self.of_paths(frame.file, &path, &args) {
+                    return made;
+                }
                 let is_in_place = path.last().is_some_and(|name| name.ends_with('_'));
                 let made = self.call_outside(path, &values, complete);
                 if is_in_place { self.current(made) } else { made }
@@ -347,6 +357,16 @@ impl Host<'_> {
             [TORCH, "autograd", "gradcheck"] => return self.gradcheck(&args),
             [TORCH, "cuda", "get_device_name"] => return devices::name(self.sources.capability()),
             [TORCH, "is_autocast_enabled"] => return Value::Bool(self.chooses_types()),
+            [TORCH, "Generator"] if self.launcher.is_some() => return self.generator(),
+            [TORCH, "is_grad_enabled"] if self.launcher.is_some() => {
+                return Value::Bool((self.without_gradients == 0).then_some(true));
+            }
+            // What is compiled computes the same.
+            [TORCH, "compiler", "is_compiling" | "is_dynamo_compiling" | "is_exporting"]
+                if self.launcher.is_some() =>
+            {
+                return Value::Bool(Some(false));
+            }
             [TORCH, name] if let Some(made) = self.sparse_of(name, &args) => return made,
             _ => {}
         }

@@ -324,13 +324,17 @@ impl Host<'_> {
         let chosen = views::along_axes(&parts, values, tensor);
         let part = operators::parts(&Value::Tensor(tensor.clone()), parts);
         let numbers = || chosen.as_ref().and_then(|chosen| data::indexed(tensor, chosen));
-        let part = self.allocate_known(data::noted_with(part, numbers));
+        let part = self.with_numbers(part, numbers);
+        let part = self.allocate_known(part);
         self.recorded_choice(tensor, chosen.unwrap_or_default(), part)
     }
 
     /// `value[index]` of an index that is no slice.
     fn element(&mut self, frame: &mut Frame, value: &Value, index: Value) -> Value {
-        let index = as_position(index);
+        let index = match value {
+            Value::Dict(_) | Value::Object(_) => index,
+            _ => as_position(index),
+        };
         let kept = self.kept_for_parameter(value, &index).or_else(|| self.child(value, &index));
         let kept = kept
             .or_else(|| self.of_module(frame.file, value, &index))
@@ -343,7 +347,8 @@ impl Host<'_> {
             Value::Tensor(tensor) => {
                 let index = [Some(index)];
                 let numbers = || data::indexed(tensor, &index);
-                let part = self.allocate_known(data::noted_with(part, numbers));
+                let part = self.with_numbers(part, numbers);
+                let part = self.allocate_known(part);
                 self.recorded_choice(tensor, index.into(), part)
             }
             _ => {

@@ -53,6 +53,7 @@ impl Host<'_> {
                 match (self.bound_by_running(frame, name), found) {
                     (Some(value), _) => value,
                     _ if &**name == "__name__" => self.module_name(frame.file),
+                    _ if &**name == "__file__" => self.path_of(frame.file),
                     (None, Resolution::Undefined) => Value::Global(name.clone()),
                     (None, _) => Value::Unknown,
                 }

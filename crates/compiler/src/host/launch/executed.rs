@@ -5,6 +5,7 @@ use crate::hir::{BinaryOp, Function, Name, Param};
 use crate::host::code::arguments::Args;
 use crate::host::launch::ObservedLaunch;
 use crate::host::torch::data::{Draws, MAX_COMPUTED, Made, contents, noted_with, of_type, whole};
+use crate::host::torch::generators::has_generator;
 use crate::host::torch::views;
 use crate::host::torch::wanted::is_without;
 use crate::host::value::contents::Contents;
@@ -75,23 +76,27 @@ impl Host<'_> {
         let is_certain = launch.complete && !launch.doubtful && self.doubt.is_straight();
         let Some(launcher) = self.launcher.filter(|_| is_certain) else { return Vec::new() };
         let mut launch = launch.clone();
-        let mut locate = |tensor: &mut Tensor| self.locate(tensor);
+        let mut retyped = Vec::new();
+        let mut locate = |tensor: &mut Tensor| retyped.extend(self.locate(tensor));
         launch.args.iter_mut().for_each(|(_, value)| value.change_tensors(&mut locate));
         let left = launcher.left(&launch, &self.calls);
         self.executed |= !left.is_empty();
-        left.into_iter().filter_map(|left| Some((left.id, self.whole(left)?))).collect()
+        // What is written as another type is not what the memory holds as its own.
+        let of_type = left.into_iter().filter(|left| !retyped.contains(&left.id));
+        of_type.filter_map(|left| Some((left.id, self.whole(left)?))).collect()
     }
 
     /// Gives a part of memory the number of the memory: what a launch writes to it is seen there. What nobody wrote
-    /// to is new in each part.
-    fn locate(&self, tensor: &mut Tensor) {
-        let Some(id) = tensor.memory() else { return };
-        if let Some(storage) = &mut tensor.storage {
-            storage.id = Some(id);
-            if self.filled.is_fresh(id) {
-                storage.contents = Contents::Uninitialized;
-            }
+    /// to is new in each part. Gives that number where the memory has elements of another type.
+    fn locate(&self, tensor: &mut Tensor) -> Option<u32> {
+        let id = tensor.memory()?;
+        let is_same = self.types.get(&id).is_none_or(|of| tensor.dtype.as_ref() == Some(of));
+        let storage = tensor.storage.as_mut()?;
+        storage.id = Some(id);
+        if is_same && self.filled.is_fresh(id) {
+            storage.contents = Contents::Uninitialized;
         }
+        (!is_same).then_some(id)
     }
 
     /// What all of an allocation holds of which a launch may have changed the end.
@@ -377,9 +382,4 @@ fn fan(tensor: &Tensor) -> f64 {
         _ => None,
     });
     sizes.skip(1).product::<f64>().max(1.0)
-}
-
-/// Whether a call draws from a generator of its own, which may draw the same numbers as another one.
-pub(crate) fn has_generator(args: &Args<'_>) -> bool {
-    args.keyword("generator").is_some_and(|generator| *generator != Value::None)
 }
