@@ -358,9 +358,6 @@ impl Host<'_> {
             [TORCH, "cuda", "get_device_name"] => return devices::name(self.sources.capability()),
             [TORCH, "is_autocast_enabled"] => return Value::Bool(self.chooses_types()),
             [TORCH, "Generator"] if self.launcher.is_some() => return self.generator(),
-            [TORCH, "is_grad_enabled"] if self.launcher.is_some() => {
-                return Value::Bool((self.without_gradients == 0).then_some(true));
-            }
             // What is compiled computes the same.
             [TORCH, "compiler", "is_compiling" | "is_dynamo_compiling" | "is_exporting"]
                 if self.launcher.is_some() =>
