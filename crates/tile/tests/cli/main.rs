@@ -589,6 +589,23 @@ fn a_walk_looks_at_host_files_that_do_not_speak_of_triton() {
     assert_eq!(findings, ["launch.py launch/unknown-argument", "script.py python/raises"]);
 }
 
+/// The files and codes of the findings of a check, sorted, and how many files it counts.
+fn found_in(folder: &Folder) -> (Vec<(String, String)>, Value) {
+    let found = folder.run("check . --format json");
+    let lines: Vec<Value> =
+        found.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let findings =
+        lines.iter().filter_map(|line| Some((text(&line["file"])?, text(&line["code"])?)));
+    let mut findings: Vec<_> = findings.collect();
+    findings.sort_unstable();
+    (findings, lines.last().unwrap()["summary"]["files"].clone())
+}
+
+fn finding(file: &str, code: &str) -> (String, String) {
+    (file.to_owned(), code.to_owned())
+}
+
 #[test]
 fn a_walk_looks_at_what_files_of_kernels_import() {
     let kernel = "@triton.jit\ndef k(x_ptr):\n    tl.store(x_ptr, 1.0)\n";
@@ -600,13 +617,9 @@ fn a_walk_looks_at_what_files_of_kernels_import() {
         ("parts/known.py", &broken.replace("(y)", "(y)  # noqa: F821")),
         ("parts/others.py", broken),
     ]);
-    let found = folder.run("check . --format json");
-    let lines: Vec<Value> =
-        found.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let findings =
-        lines.iter().filter_map(|line| Some((line["file"].as_str()?, line["code"].as_str()?)));
-    assert_eq!(findings.collect::<Vec<_>>(), [("parts/sizes.py", "name/undefined")]);
-    assert_eq!(lines.last().unwrap()["summary"]["files"], 2);
+    let (findings, files) = found_in(&folder);
+    assert_eq!(findings, [finding("parts/sizes.py", "name/undefined")]);
+    assert_eq!(files, 2);
     let known = folder.run("check parts/known.py");
     assert_eq!(known.code, Some(0), "{}", known.stdout);
 }
@@ -624,13 +637,7 @@ fn a_walk_looks_at_what_imported_files_import() {
         ("alone/others.py", "from parts.others import other\n"),
         ("alone/sizes.py", broken),
     ]);
-    let found = folder.run("check . --format json");
-    let lines: Vec<Value> =
-        found.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let findings =
-        lines.iter().filter_map(|line| Some((line["file"].as_str()?, line["code"].as_str()?)));
-    let mut findings: Vec<_> = findings.collect();
-    findings.sort_unstable();
-    let both = [("parts/others.py", "name/no-attribute"), ("parts/sizes.py", "name/no-attribute")];
+    let (findings, _) = found_in(&folder);
+    let both = ["parts/others.py", "parts/sizes.py"].map(|file| finding(file, "name/no-attribute"));
     assert_eq!(findings, both);
 }
