@@ -29,6 +29,7 @@ pub(crate) mod sizes;
 pub(crate) mod sparse;
 pub(crate) mod states;
 pub(crate) mod submodules;
+pub(crate) mod subscripts;
 pub(crate) mod tape;
 pub(crate) mod tensor;
 pub(crate) mod views;

@@ -2,8 +2,9 @@
 
 use super::kernels::is_made_jit;
 use super::{ItemRef, Resolution, Scope, Sources, function, item, resolve_expr, resolve_item};
+use crate::builtins::TORCH;
 use crate::hir::{
-    Arg, ArgKind, Body, Expr, ExprId, Function, Item, ItemKind, MainBlock, Name, Stmt,
+    Arg, ArgKind, Body, Expr, ExprId, Function, Item, ItemKind, MainBlock, Name, Occasion, Stmt,
 };
 use crate::source::FileId;
 
@@ -69,6 +70,23 @@ pub fn is_jit(sources: &dyn Sources, at: ItemRef) -> bool {
         Resolution::Function(found) => found == at && is_made_jit(sources, at),
         _ => false,
     }
+}
+
+/// Whether the function `at` is there whenever what is around it runs, and gets what it is called with: no decorators
+/// but those of PyTorch, which hand that on.
+pub(crate) fn takes_what_it_is_given(sources: &dyn Sources, at: ItemRef) -> bool {
+    let (Some(item), Some(function)) = (item(sources, at), function(sources, at)) else {
+        return false;
+    };
+    let scope = Scope { file: at.file, path: &item.scope };
+    let keeps = |decorator: &ExprId| {
+        let decorator = callee(&function.body, *decorator);
+        matches!(resolve_expr(sources, scope, &function.body, decorator),
+            Resolution::External(path) if path.first().is_some_and(|first| **first == *TORCH))
+    };
+    item.occasion == Occasion::Always
+        && item.guard.is_none()
+        && function.decorators.iter().all(keeps)
 }
 
 fn classify(sources: &dyn Sources, scope: Scope<'_>, body: &Body, id: ExprId) -> Decorator {

@@ -5,10 +5,12 @@ use rustc_hash::FxHashSet;
 
 use super::keyword_args;
 use super::pieces::{Host, Piece, abbreviates};
-use crate::builtins::{TORCH, torch};
+use crate::builtins::torch;
 use crate::diagnostic::{Code, Diagnostic, misspelled};
-use crate::hir::{Class, Expr, ExprId, Item, ItemKind, Name, Occasion, ParamKind, Stmt};
-use crate::project::{ItemRef, Resolution, Scope, function, item, resolve_expr};
+use crate::hir::{Class, Expr, ExprId, Item, ItemKind, Name, ParamKind, Stmt};
+use crate::project::{
+    ItemRef, Resolution, Scope, function, item, resolve_expr, takes_what_it_is_given,
+};
 use crate::source::{FileRange, TextRange};
 
 /// The class whose methods get a context.
@@ -45,20 +47,7 @@ fn keyword_of_own(
     let called = item(host.sources, at)?;
     let function = function(host.sources, at)?;
     let is_one = host.sources.module(at.file)?.items_named(&called.name).count() == 1;
-    let keeps = |decorator: &ExprId| {
-        let scope = Scope { file: at.file, path: &called.scope };
-        let mut decorator = *decorator;
-        if let Expr::Call { callee, .. } = function.body.exprs[decorator] {
-            decorator = callee;
-        }
-        matches!(resolve_expr(host.sources, scope, &function.body, decorator),
-            Resolution::External(path) if path.first().is_some_and(|first| &**first == TORCH))
-    };
-    let is_plain = is_one
-        && called.occasion == Occasion::Always
-        && called.guard.is_none()
-        && called.scope.is_empty()
-        && function.decorators.iter().all(keeps);
+    let is_plain = is_one && called.scope.is_empty() && takes_what_it_is_given(host.sources, at);
     let takes_all = function.params.iter().any(|param| param.kind == ParamKind::KwArgs);
     if !is_plain || takes_all || function.params.iter().any(|param| param.name == *argument.0) {
         return None;

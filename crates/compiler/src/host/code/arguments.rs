@@ -23,6 +23,12 @@ impl<'a> Args<'a> {
         found.map(|(_, value)| value)
     }
 
+    /// All but the keyword argument `name`.
+    pub(crate) fn without(&self, name: &str) -> Vec<(Option<Name>, Value)> {
+        let rest = self.0.iter().filter(|(known, _)| known.as_deref() != Some(name));
+        rest.cloned().collect()
+    }
+
     /// The keyword arguments.
     pub(crate) fn keywords(&self) -> Vec<(Option<Name>, Value)> {
         self.0.iter().filter(|(name, _)| name.is_some()).cloned().collect()

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::builtins::TORCH;
-use crate::hir::{Arg, ArgKind, Body, Expr, ExprId, Name, Occasion};
+use crate::hir::{Arg, ArgKind, Body, Expr, ExprId, Name};
 use crate::host::code::arguments::{Args, mismatch, repeated};
 use crate::host::code::{operators, rebound};
 use crate::host::entry::scenario::scenario_reduction;
@@ -143,11 +143,8 @@ impl Host<'_> {
             return Value::Raises(Misuse::Repeated(name.clone()));
         }
         if let Some(generator) = self.generator_of(&called, &given.0) {
-            let (mut values, complete) = given;
-            values.retain(|(name, _)| name.as_deref() != Some(GENERATOR));
-            return self.drawn_by(generator, |host| {
-                host.call_with(frame, called, (values, complete), place)
-            });
+            let rest = (Args(&given.0).without(GENERATOR), given.1);
+            return self.drawn_by(generator, |host| host.call_with(frame, called, rest, place));
         }
         let complete = given.1;
         match self.call_given(frame, called, given, place) {
@@ -509,9 +506,7 @@ impl Host<'_> {
         args: &[(Option<Name>, Value)],
     ) -> Option<Value> {
         self.launcher.filter(|_| *path[0] == *TORCH)?;
-        let rest: Vec<_> =
-            args.iter().filter(|(name, _)| name.as_deref() != Some("out")).cloned().collect();
-        let made = self.call_external(path.to_vec(), &rest);
+        let made = self.call_external(path.to_vec(), &Args(args).without("out"));
         let Value::Tensor(Tensor { shape: Some(shape), .. }) = &made else { return None };
         (out.shape.as_ref() == Some(shape)).then_some(())?;
         let stored = self.changed_in_place("copy_", out, &Args(&[(None, made)]))?;
@@ -524,8 +519,7 @@ impl Host<'_> {
     /// What a function of PyTorch gives that writes to `out`: that, with the sizes of the result. A tensor
     /// that had others has other memory then.
     fn written_to(&mut self, out: &Tensor, path: &[Name], args: &[(Option<Name>, Value)]) -> Value {
-        let is_out = |name: &Option<Name>| name.as_deref() == Some("out");
-        let rest: Vec<_> = args.iter().filter(|(name, _)| !is_out(name)).cloned().collect();
+        let rest = Args(args).without("out");
         let (shape, strides) = match external_call(path, &Args(&rest), self.sources.capability()) {
             Value::Tensor(made) => (made.shape, made.strides),
             raised @ Value::Raises(_) => return raised,
@@ -551,18 +545,11 @@ impl Host<'_> {
     ) -> Option<Value> {
         let function = project::function(self.sources, at)?;
         let called = project::item(self.sources, at)?;
-        let keeps_arguments = |decorator: &Resolution| match decorator {
-            Resolution::External(path) => path.first().is_some_and(|first| &**first == TORCH),
-            _ => false,
-        };
         let module = self.sources.module(at.file)?;
         let mut same = module
             .items_named(&called.name)
             .filter(|index| module.items[*index as usize].scope == called.scope);
-        let is_plain = same.nth(1).is_none()
-            && called.occasion == Occasion::Always
-            && called.guard.is_none()
-            && self.decorators(at.file, &called.scope, &function).iter().all(keeps_arguments);
+        let is_plain = same.nth(1).is_none() && project::takes_what_it_is_given(self.sources, at);
         let fault = mismatch(&function, args, own).filter(|_| is_plain)?;
         let class = called.scope.last().filter(|_| *called.name == *"__init__");
         let function = class.unwrap_or(&called.name).clone();

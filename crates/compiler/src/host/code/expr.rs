@@ -7,7 +7,7 @@ use crate::host::code::operators::{self, compare};
 use crate::host::library::{collections, sets};
 use crate::host::objects::records;
 use crate::host::torch::data;
-use crate::host::torch::views::{self, Part};
+use crate::host::torch::subscripts::{self, Part};
 use crate::host::value::contents::Contents;
 use crate::host::value::dtype::is_integer;
 use crate::host::value::{Callable, Dict, Missing, Parameter, Tensor, Value};
@@ -315,13 +315,13 @@ impl Host<'_> {
 
     /// `tensor[part, part]`, each with its value if it has one.
     fn parts(&mut self, tensor: &Tensor, parts: Vec<(Part, Option<Value>)>) -> Value {
-        if let Some([slices, rest]) = views::apart(&parts)
+        if let Some([slices, rest]) = subscripts::apart(&parts)
             && let Value::Tensor(part) = self.parts(tensor, slices)
         {
             return self.parts(&part, rest);
         }
         let (parts, values): (Vec<Part>, Vec<Option<Value>>) = parts.into_iter().unzip();
-        let chosen = views::along_axes(&parts, values, tensor);
+        let chosen = subscripts::along_axes(&parts, values, tensor);
         let part = operators::parts(&Value::Tensor(tensor.clone()), parts);
         let numbers = || chosen.as_ref().and_then(|chosen| data::indexed(tensor, chosen));
         let part = self.with_numbers(part, numbers);

@@ -9,7 +9,8 @@ use crate::host::library::environment::{is_command_line, is_environment, is_opti
 use crate::host::library::sets;
 use crate::host::objects::classes::same_class;
 use crate::host::torch::misuse::{self, Misuse, is_whole};
-use crate::host::torch::views::{self, Part};
+use crate::host::torch::subscripts::{self, Part};
+use crate::host::torch::views;
 use crate::host::torch::{arrays, data, drawn, fits};
 use crate::host::value::contents::Contents;
 use crate::host::value::dtype::{float_of, is_integer, with_number};
@@ -451,7 +452,7 @@ pub(crate) fn subscript(value: &Value, index: &Value) -> Value {
 pub(crate) fn parts(value: &Value, parts: Vec<Part>) -> Value {
     match value {
         Value::Tensor(tensor) => {
-            match (fits::no_part(tensor, &parts), views::parts(tensor, &parts)) {
+            match (fits::no_part(tensor, &parts), subscripts::parts(tensor, &parts)) {
                 (Some(misuse), _) => Value::Raises(misuse),
                 (None, Some(part)) => Value::Tensor(part),
                 (None, None) => Value::tensor(tensor.dtype.as_deref()),
@@ -480,7 +481,7 @@ pub(crate) fn slice(value: &Value, lower: Option<&Value>, upper: Option<&Value>)
         Value::Tuple(items) => cut(items).map_or(Value::Unknown, Value::Tuple),
         Value::List(items) => cut(items).map_or(Value::Unknown, Value::List),
         Value::Ints => Value::Ints,
-        Value::Tensor(tensor) => match views::slice(tensor, lower, upper) {
+        Value::Tensor(tensor) => match subscripts::slice(tensor, lower, upper) {
             Some(part) => Value::Tensor(part),
             None => Value::tensor(tensor.dtype.as_deref()),
         },

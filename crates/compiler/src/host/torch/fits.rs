@@ -4,8 +4,9 @@
 use crate::host::code::arguments::{Args, REST};
 use crate::host::code::operators::position;
 use crate::host::torch::misuse::{self, Misfit, Misuse};
+use crate::host::torch::subscripts::Part;
 use crate::host::torch::tensor::sizes;
-use crate::host::torch::views::{self, Part};
+use crate::host::torch::views;
 use crate::host::torch::{compared, elementwise};
 use crate::host::value::{Tensor, Value};
 

@@ -10,9 +10,8 @@ use crate::host::code::rebound;
 use crate::host::torch::misuse::{self, Misuse};
 use crate::host::torch::numbers::{self, as_size};
 use crate::host::torch::reduced::made_of;
-use crate::host::torch::views::{
-    self, Bound, Part, elements, strides, swap_last, transpose, unknown_strides,
-};
+use crate::host::torch::subscripts::{self, Bound, Part};
+use crate::host::torch::views::{self, elements, strides, swap_last, transpose, unknown_strides};
 use crate::host::torch::{arrays, data, devices, fits, states};
 use crate::host::value::dtype::{
     element_size, is_complex, is_float, named_dtype, number_dtype, promoted, python_type,
@@ -367,7 +366,7 @@ pub(crate) fn attribute(value: &Value, attr: &str) -> Value {
         (Value::Tensor(tensor), "T") => Value::Tensor(transpose(tensor)),
         (Value::Tensor(tensor), "mT") => Value::Tensor(swap_last(tensor)),
         (Value::Tensor(tensor), "real" | "imag")
-            if let Some(part) = views::part_of_numbers(tensor, attr == "imag") =>
+            if let Some(part) = subscripts::part_of_numbers(tensor, attr == "imag") =>
         {
             Value::Tensor(part)
         }
@@ -655,7 +654,7 @@ fn unbound(tensor: &Tensor, args: &Args<'_>) -> Option<Vec<Value>> {
     let part = |at: i128| {
         let whole = std::iter::repeat_with(|| Part::Slice(Bound::Open, Bound::Open));
         let parts: Vec<Part> = whole.take(axis).chain([Part::At(Some(at))]).collect();
-        views::parts(tensor, &parts).map(Value::Tensor)
+        subscripts::parts(tensor, &parts).map(Value::Tensor)
     };
     (count <= views::MAX_ROWS).then(|| (0..count).map(part).collect())?
 }
@@ -736,7 +735,7 @@ fn part_along(tensor: &Tensor, name: &str, args: &Args<'_>) -> Option<Tensor> {
         }
         _ => Part::At(Some(number(1, "index")?)),
     };
-    views::parts(tensor, &whole.take(axis).chain([part]).collect::<Vec<_>>())
+    subscripts::parts(tensor, &whole.take(axis).chain([part]).collect::<Vec<_>>())
 }
 
 /// `tensor.to(...)` with a dtype, a device, both, or another tensor whose dtype it takes.

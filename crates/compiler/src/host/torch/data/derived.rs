@@ -182,32 +182,40 @@ impl Call<'_> {
         let made = self.made().filter(|made| made.shape() == given.shape())?;
         products::handed_on(self, given)
             .or_else(|| rows::handed_on(self, &made, given))
-            .or_else(|| self.row_by_row(given))
             .or_else(|| self.one_by_one(all))
     }
 
-    /// The gradient of what windows are taken of along the last axes, of which the numbers at one place in all rows
-    /// are moved at once: no row leads to another one.
-    fn row_by_row(&self, given: &ArrayD<f64>) -> Option<ArrayD<f64>> {
+    /// The gradient of an argument of which each number is moved by itself. Of what windows are taken of along the
+    /// last axes, the numbers at one place in all rows are moved at once: no row leads to another one.
+    fn one_by_one(&self, given: &[Option<Data>]) -> Option<ArrayD<f64>> {
         let numbers = of(self.asked)?.numbers;
-        let axes = numbers.ndim().checked_sub(pools::axes(self.name)?)?;
-        let rows: usize = numbers.shape()[..axes].iter().product();
+        let windows = pools::axes(self.name).and_then(|axes| numbers.ndim().checked_sub(axes));
+        let rows: usize = numbers.shape()[..windows.unwrap_or(0)].iter().product();
         let flat = |numbers: ArrayD<f64>| {
             let places = numbers.len() / rows.max(1);
             numbers.as_standard_layout().into_owned().into_shape_with_order((rows, places)).ok()
         };
+        let mut moved = flat(numbers.clone())?;
+        let given_of = |given: &Option<Data>| given.as_ref().map_or(0, |data| data.numbers.len());
+        let count = |tensor: &&Tensor| Some(extents(tensor)?.iter().product::<usize>());
+        let involved = tensors_in(self.args).iter().map(count).sum::<Option<usize>>()?
+            + given.iter().map(given_of).sum::<usize>();
+        (moved.ncols().checked_mul(involved)? <= MAX_MOVED).then_some(())?;
         let weighted = |moved: &Array2<f64>| -> Option<Array1<f64>> {
             let moved = moved.clone().into_shape_with_order(numbers.raw_dim()).ok()?;
-            let made = one(self.maker.make(&self.with_numbers(&moved)?)?)?;
-            (made.shape() == given.shape()).then_some(())?;
-            Some(flat(made * given)?.sum_axis(Axis(1)))
+            let made = several(self.maker.make(&self.with_numbers(&moved)?)?);
+            let mut all = Array1::zeros(rows);
+            for (at, given) in given.iter().enumerate() {
+                let Some(given) = given else { continue };
+                let made = &made.get(at)?.numbers;
+                (made.shape() == given.numbers.shape()).then_some(())?;
+                all += &flat(made * &given.numbers)?.sum_axis(Axis(1));
+            }
+            Some(all)
         };
-        let mut moved = flat(numbers.clone())?;
-        let places = moved.ncols();
-        (places.checked_mul(numbers.len() + given.len())? <= MAX_MOVED).then_some(())?;
         let here = weighted(&moved)?;
         let mut slopes = Array2::zeros(moved.raw_dim());
-        for place in 0..places {
+        for place in 0..moved.ncols() {
             let column = moved.column(place).to_owned();
             let steps = column.mapv(|number| STEP * number.abs().max(LEAST));
             let mut at = |numbers: Array1<f64>| {
@@ -224,42 +232,6 @@ impl Call<'_> {
             }
         }
         slopes.into_shape_with_order(numbers.raw_dim()).ok()
-    }
-
-    /// The gradient of an argument of which each number is moved by itself.
-    fn one_by_one(&self, given: &[Option<Data>]) -> Option<ArrayD<f64>> {
-        let numbers = of(self.asked)?.numbers;
-        let given_of = |given: &Option<Data>| given.as_ref().map_or(0, |data| data.numbers.len());
-        let count = |tensor: &&Tensor| Some(extents(tensor)?.iter().product::<usize>());
-        let involved = tensors_in(self.args).iter().map(count).sum::<Option<usize>>()?
-            + given.iter().map(given_of).sum::<usize>();
-        let steps = numbers.len().checked_mul(involved)?;
-        (steps <= MAX_MOVED).then_some(())?;
-        let weighted = |numbers: &ArrayD<f64>| -> Option<f64> {
-            let made = several(self.maker.make(&self.with_numbers(numbers)?)?);
-            let both =
-                given.iter().enumerate().filter_map(|(at, given)| Some((at, given.as_ref()?)));
-            let parts = both.map(|(at, given)| {
-                let made = &made.get(at)?.numbers;
-                (made.shape() == given.numbers.shape()).then(|| (made * &given.numbers).sum())
-            });
-            parts.sum()
-        };
-        let here = weighted(&numbers)?;
-        let mut moved = numbers.clone();
-        let slope = |(index, number): (IxDyn, &f64)| {
-            let step = STEP * number.abs().max(LEAST);
-            let mut at = |number: f64| {
-                moved[&index] = number;
-                weighted(&moved)
-            };
-            let (ahead, behind) = (at(number + step)?, at(number - step)?);
-            moved[&index] = *number;
-            let (after, before) = ((ahead - here) / step, (here - behind) / step);
-            (!bends(after, before)).then_some((after + before) / 2.0)
-        };
-        let slopes = numbers.indexed_iter().map(slope).collect::<Option<Vec<f64>>>()?;
-        ArrayD::from_shape_vec(numbers.raw_dim(), slopes).ok()
     }
 
     /// The arguments in double precision, with `numbers` for the tensor that is asked for.
