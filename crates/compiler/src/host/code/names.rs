@@ -250,6 +250,9 @@ impl Host<'_> {
                 self.member_of_local(*class, around.clone(), attr)
             }
             Value::Named(base) => self.member(base, attr),
+            Value::Object(object) if &**attr == "__dict__" && !self.has_own(*object, attr) => {
+                self.attributes_of(*object).unwrap_or(Value::Unknown)
+            }
             Value::Object(object) => match self.object_attribute(*object, attr) {
                 Value::Unknown => match self.of_class(*object, attr) {
                     Value::Unknown => self.made_attribute(*object, attr),

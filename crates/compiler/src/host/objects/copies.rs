@@ -1,10 +1,13 @@
 //! Copies of objects, and what Python tells of data classes.
 
+use std::sync::Arc;
+
 use crate::hir::Name;
 use crate::host::Host;
 use crate::host::code::arguments::{Args, REST};
 use crate::host::value::Value;
 use crate::project::Resolution;
+use crate::specialization::TupleNames;
 
 /// Objects are copied no deeper than this.
 const MAX_DEPTH: usize = 8;
@@ -35,6 +38,23 @@ impl Host<'_> {
                 Value::Object(object) => self.attributes_of(*object),
                 _ => None,
             },
+            ("dataclasses", "astuple") => match args.get(0, "obj")? {
+                Value::Object(object) => match self.attributes_of(*object)? {
+                    Value::Dict(fields) => {
+                        Some(Value::Tuple(fields.into_iter().map(|(_, value)| value).collect()))
+                    }
+                    _ => None,
+                },
+                _ => None,
+            },
+            ("dataclasses", "fields") => {
+                let class = match args.get(0, "class_or_instance")? {
+                    Value::Object(object) => *self.classes.get(object)?,
+                    Value::Named(Resolution::Class(class)) => *class,
+                    _ => return None,
+                };
+                Some(Value::Tuple(self.data_names(class)?.into_iter().map(field_of_name).collect()))
+            }
             _ => None,
         }
     }
@@ -106,3 +126,25 @@ impl Host<'_> {
         copy
     }
 }
+
+/// What `dataclasses` tells of a field, of which only the name is known.
+fn field_of_name(name: Name) -> Value {
+    let fields = FIELD.map(Name::from).to_vec();
+    let mut items = vec![Value::Unknown; fields.len()];
+    items[0] = Value::Str(name);
+    Value::Record { names: Arc::new(TupleNames { class: "Field".into(), fields }), items }
+}
+
+/// The attributes of `dataclasses.Field`.
+const FIELD: [&str; 10] = [
+    "name",
+    "type",
+    "default",
+    "default_factory",
+    "init",
+    "repr",
+    "hash",
+    "compare",
+    "metadata",
+    "kw_only",
+];

@@ -5,7 +5,7 @@ use crate::builtins::TORCH;
 use crate::hir::{ExprId, Function, Name};
 use crate::host::code::arguments::Args;
 use crate::host::code::operators::truth;
-use crate::host::value::dtype::is_float;
+use crate::host::value::dtype::{is_complex, is_float};
 use crate::host::value::{Tensor, Value};
 use crate::host::{Frame, Host};
 use crate::project::{Resolution, Scope, callee, resolve_expr};
@@ -42,6 +42,9 @@ impl Host<'_> {
                 self.wanted.extend(tensor.allocations());
                 self.watch(tensor);
             }
+            (WANTS_IN_PLACE | "detach_", Some(Value::Tensor(tensor)))
+                if self.is_wanted(tensor) == Some(false)
+                    && (method == "detach_" || asks(args) == Some(false)) => {}
             (WANTS_IN_PLACE | "detach_", _) => self.may_be_unwanted = true,
             ("retain_grad", Some(tensor)) => self.retain(tensor),
             ("zero_grad", Some(Value::Object(module))) => match self.parameters_to_drop(*module) {
@@ -63,6 +66,8 @@ impl Host<'_> {
                 self.wanted.extend(owner.allocations());
                 self.watch(owner);
             }
+            (Value::Tensor(tensor), Value::Bool(Some(false)))
+                if self.is_wanted(tensor) == Some(false) => {}
             _ => self.may_be_unwanted = true,
         }
     }
@@ -82,6 +87,9 @@ impl Host<'_> {
     }
 
     fn is_wanted(&self, tensor: &Tensor) -> Option<bool> {
+        if tensor.dtype.as_deref().is_some_and(|dtype| !is_float(dtype) && !is_complex(dtype)) {
+            return Some(false);
+        }
         let storage = tensor.storage.as_deref()?;
         if storage.is_detached {
             return Some(false);
