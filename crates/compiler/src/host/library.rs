@@ -561,7 +561,9 @@ pub(crate) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
             iteration::range(&args.positional()).map_or(Value::Ints, Value::List)
         }
         path if REGISTERS.contains(&path) => registrar(args),
-        GIVES_KERNEL => args.get(0, "triton_kernel").cloned().unwrap_or(Value::Unknown),
+        path if GIVES_KERNEL.contains(&path) => {
+            args.get(0, "triton_kernel").cloned().unwrap_or(Value::Unknown)
+        }
         ["torch", "nn", "Parameter"] | ["torch", "nn", "parameter", "Parameter" | "Buffer"] => {
             args.get(0, "data").cloned().unwrap_or(Value::Unknown)
         }

@@ -1,7 +1,7 @@
 //! Conditions of modules whose outcome the text shows: which of several definitions of a name
 //! there is, where Triton, PyTorch with CUDA and a Python that Triton supports are installed.
 
-use super::installation::{self, CURRENT_TARGET, Fact};
+use super::installation::{self, CURRENT_TARGET, Fact, INTERPRETS};
 use super::resolve::{MAX_WORK, Resolver};
 use super::{ItemRef, Resolution, Scope, item, triton};
 use crate::builtins::TritonVersion;
@@ -146,6 +146,8 @@ impl Resolver<'_> {
             Resolution::Triton(path) if &*path == "__version__" => {
                 Some(Fact::Text(format!("{}.0", self.version?)))
             }
+            // Where kernels are compiled, none is interpreted.
+            Resolution::Triton(path) if *path == *INTERPRETS => Some(Fact::Bool(false)),
             Resolution::External(path) => {
                 let path: Vec<&str> = path.iter().map(|name| &**name).collect();
                 installation::named(&path)

@@ -29,6 +29,9 @@ pub(crate) enum Fact {
 /// The function that gives [`Fact::Target`], by its path in the `triton` package.
 pub(crate) const CURRENT_TARGET: &str = "runtime.driver.active.get_current_target";
 
+/// What tells whether Triton interprets kernels, by its path in the `triton` package.
+pub(crate) const INTERPRETS: &str = "knobs.runtime.interpret";
+
 /// What something outside of the project holds.
 pub(crate) fn named(path: &[&str]) -> Option<Fact> {
     Some(match path {

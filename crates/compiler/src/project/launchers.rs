@@ -17,7 +17,9 @@ use crate::source::FileId;
 /// What registers a function with PyTorch under a name, by which `torch.ops` has it.
 pub(crate) const REGISTERS: &[&[&str]] = &[
     &["torch", "library", "custom_op"],
+    &["torch", "_library", "custom_ops", "custom_op"],
     &["torch", "library", "triton_op"],
+    &["torch", "_library", "triton_op"],
     &["torch", "_library", "triton", "triton_op"],
     &["torch", "library", "impl"],
     &["torch", "library", "register_kernel"],

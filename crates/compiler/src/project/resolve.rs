@@ -60,7 +60,11 @@ pub fn resolve_expr(
 }
 
 /// What gives a kernel as it is, so that PyTorch's compiler sees its launch.
-pub(crate) const GIVES_KERNEL: &[&str] = &["torch", "library", "wrap_triton"];
+pub(crate) const GIVES_KERNEL: &[&[&str]] = &[
+    &["torch", "library", "wrap_triton"],
+    &["torch", "_library", "wrap_triton"],
+    &["torch", "_library", "triton", "wrap_triton"],
+];
 
 /// Whether something is what stands at this path outside of the project.
 pub(crate) fn is_external(found: &Resolution, path: &[&str]) -> bool {
@@ -549,7 +553,7 @@ impl<'a> Resolver<'a> {
             Expr::Call { callee, args } => {
                 let called = self.step(|resolver| resolver.expr(scope, body, *callee, before));
                 match args.first() {
-                    Some(arg) if is_external(&called, GIVES_KERNEL) => {
+                    Some(arg) if GIVES_KERNEL.iter().any(|path| is_external(&called, path)) => {
                         self.step(|resolver| resolver.expr(scope, body, arg.value, before))
                     }
                     _ => Resolution::Unknown,

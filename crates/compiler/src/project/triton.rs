@@ -17,6 +17,8 @@ const MODULES: &[(&str, &str)] = &[
     ("experimental.gluon.language", "experimental.gluon.language"),
     ("language", "language"),
     ("language.core", "language.core"),
+    ("knobs", "knobs"),
+    ("knobs.runtime", "knobs.runtime"),
     ("language.extra", "language.extra"),
     ("language.extra.cuda", "language.extra.cuda"),
     ("language.extra.cuda.libdevice", "language.extra.libdevice"),

@@ -27,8 +27,17 @@ const BINDERS: &[&str] = &[
     "builtins",
     "__builtins__",
     "__dict__",
-    "modules",
+    MODULES,
 ];
+
+/// What `sys` has all modules in by name; other things are called so as well, such as the parts of a model.
+const MODULES: &str = "modules";
+
+/// What asks a value that it is given for its own names: only without one does it tell of those around it.
+const ASKERS: &[&str] = &["vars", "dir"];
+
+/// Names by which Python has itself in methods: what their attributes are is no module's name.
+const RECEIVERS: &[&str] = &["self", "cls"];
 
 /// What a module has without binding it, beside what Python defines everywhere.
 const IMPLICIT: &[&str] = &[
@@ -284,9 +293,22 @@ impl<'t> Names<'t> {
             }
             Kind::Identifier => self.read(node, scope),
             Kind::Attribute => {
-                let attribute = node.field(Field::Attribute);
-                self.is_open |= attribute.is_some_and(|it| BINDERS.contains(&self.name(it)));
+                self.is_open |= self.gives_names(node);
                 self.field(node, Field::Object, scope);
+            }
+            // `sys.modules` is no function: what is called so lists the parts of a model.
+            Kind::Call if self.is_binder(node, |called| called == MODULES, Kind::Attribute) => {
+                let called = node.field(Field::Function);
+                self.each(node, |names, child| match Some(child) == called {
+                    true => names.field(child, Field::Object, scope),
+                    false => names.visit(child, scope),
+                });
+            }
+            Kind::Call
+                if self.is_binder(node, |called| ASKERS.contains(&called), Kind::Identifier)
+                    && self.has_argument(node) =>
+            {
+                self.field(node, Field::Arguments, scope);
             }
             Kind::KeywordArgument => self.field(node, Field::Value, scope),
             Kind::Assignment | Kind::AugmentedAssignment => {
@@ -359,9 +381,43 @@ impl<'t> Names<'t> {
         }
     }
 
+    /// Whether a statement is `from sys import modules`.
+    fn imports_modules(&self, import: Node<'t>) -> bool {
+        let is_sys = import.field(Field::ModuleName).is_some_and(|it| self.name(it) == "sys");
+        is_sys && self.name(import).contains(MODULES)
+    }
+
+    /// Whether an attribute may give a module's names.
+    fn gives_names(&self, node: Node<'t>) -> bool {
+        let attribute = node.field(Field::Attribute).map(|it| self.name(it));
+        let is_receiver =
+            |it: Node<'t>| it.kind() == Kind::Identifier && RECEIVERS.contains(&self.name(it));
+        match attribute {
+            Some("__dict__") => !node.field(Field::Object).is_some_and(is_receiver),
+            Some(name) => BINDERS.contains(&name),
+            None => false,
+        }
+    }
+
+    /// Whether what is called is such a name, or an attribute of such a name.
+    fn is_binder(&self, call: Node<'t>, is_meant: impl Fn(&str) -> bool, kind: Kind) -> bool {
+        let Some(called) = call.field(Field::Function).filter(|it| it.kind() == kind) else {
+            return false;
+        };
+        let name = match kind {
+            Kind::Attribute => called.field(Field::Attribute),
+            _ => Some(called),
+        };
+        name.is_some_and(|name| is_meant(self.name(name)))
+    }
+
+    fn has_argument(&self, call: Node<'t>) -> bool {
+        call.field(Field::Arguments).is_some_and(|given| given.named_children().next().is_some())
+    }
+
     fn read(&mut self, node: Node<'t>, scope: usize) {
         let name = self.name(node);
-        self.is_open |= BINDERS.contains(&name);
+        self.is_open |= name != MODULES && BINDERS.contains(&name);
         if self.caught == 0 {
             let (range, in_annotation) = (node.range(), self.in_annotation);
             self.uses.push(Use { name, range, scope, in_annotation });
@@ -381,7 +437,7 @@ impl<'t> Names<'t> {
             self.bind_all(relative, MODULE);
         }
         self.each(node, |names, child| match child.kind() {
-            _ if Some(child) == module => {}
+            _ if Some(child) == module => names.is_open |= names.imports_modules(node),
             Kind::AliasedImport => names.assigned(child, Field::Alias, scope),
             Kind::DottedName => {
                 if let Some(first) = child.named_children().next() {

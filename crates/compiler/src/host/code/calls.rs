@@ -361,6 +361,7 @@ impl Host<'_> {
             {
                 return Value::Bool(Some(false));
             }
+            [TORCH, "normal"] if let Some(drawn) = self.normal(&args) => return drawn,
             [TORCH, name] if let Some(made) = self.sparse_of(name, &args) => return made,
             _ => {}
         }
