@@ -357,6 +357,7 @@ impl Host<'_> {
             [TORCH, "Generator"] if self.launcher.is_some() => return self.generator(),
             // What is compiled computes the same.
             [TORCH, "compiler", "is_compiling" | "is_dynamo_compiling" | "is_exporting"]
+            | [TORCH, "_dynamo", "is_compiling"]
                 if self.launcher.is_some() =>
             {
                 return Value::Bool(Some(false));

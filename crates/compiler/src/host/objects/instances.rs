@@ -63,6 +63,11 @@ impl Host<'_> {
         if self.is_typed_dict(at) {
             return self.global_call("dict", &Args(args));
         }
+        if let [(None, tensor @ Value::Tensor(_))] = args
+            && self.marks_tensors(at)
+        {
+            return tensor.clone();
+        }
         if !self.is_made_plainly(at, 0) {
             return Value::Unknown;
         }
@@ -91,6 +96,16 @@ impl Host<'_> {
             self.special(&instance, "__post_init__", &[]);
         }
         instance
+    }
+
+    /// Whether a class derives from `torch.Tensor` and leaves to it how tensors are made and computed with: an
+    /// instance made of a tensor is in the same memory.
+    fn marks_tensors(&self, at: ItemRef) -> bool {
+        let is_tensor = |base: &Resolution| is_external(base, &[TORCH, "Tensor"]);
+        self.bases(at).iter().any(is_tensor)
+            && ["__new__", "__init__", "__torch_function__", "__torch_dispatch__"]
+                .iter()
+                .all(|name| self.class_method(at, name).is_none())
     }
 
     pub(crate) fn class_value(&mut self, at: ItemRef, class: &Class, value: ExprId) -> Value {
