@@ -18,6 +18,7 @@ mod conditions;
 mod constants;
 mod decorators;
 mod enumeration;
+pub(crate) mod environment;
 mod failing;
 pub(crate) mod installation;
 mod kernels;

@@ -42,6 +42,17 @@ pub(crate) const MODULE: &str = "torch.nn.Module";
 /// Members that tensors share with Python's texts and truth values.
 const OF_TEXTS: &[&str] = &["conj", "imag", "index", "real", "split"];
 
+/// Members that `torch.distributed.tensor.DTensor` has beside those of all tensors. Source: PyTorch's documentation.
+const OF_DISTRIBUTED: &[&str] = &[
+    "_local_tensor",
+    "_spec",
+    "device_mesh",
+    "full_tensor",
+    "placements",
+    "redistribute",
+    "to_local",
+];
+
 impl Host<'_> {
     /// A call of something that no item binds.
     pub(crate) fn global_call(&mut self, name: &str, args: &Args<'_>) -> Value {
@@ -51,6 +62,11 @@ impl Host<'_> {
                 Some(class) => Value::Named(Resolution::Class(*class)),
                 None => Value::Unknown,
             },
+            ("object", []) => self.object(),
+            // A tensor of its own is no other than the one that is what it is.
+            ("id", [Value::Tensor(tensor)]) if let Some(id) = tensor.own_variable() => {
+                Value::Address { id, offset: 0 }
+            }
             ("isinstance", [value, class]) => Value::Bool(self.is_instance(value, class)),
             ("len", [Value::Object(object)]) if let Some(rows) = self.sparse_rows(*object) => rows,
             ("len", [object @ Value::Object(_)])
@@ -176,7 +192,8 @@ impl Host<'_> {
         match value {
             Value::Tensor(_) => match torch::tensor_members()?.contains(attr) {
                 true => Some(true),
-                // What only modules have tensors have not.
+                // What only modules have, or tensors of several devices, others have not.
+                false if OF_DISTRIBUTED.contains(&attr) => Some(false),
                 false => torch::instance_members(MODULE)?.contains(attr).then_some(false),
             },
             Value::Object(object) => {
@@ -289,6 +306,7 @@ fn python_call(name: &str, args: &Args<'_>) -> Value {
             class_name(value).map_or(Value::Unknown, |class| Value::Global(class.into()))
         }
         ("isinstance", _) | ("hasattr", _) => Value::Bool(None),
+        ("id" | "hash", [_]) => Value::Int(None),
         _ => Value::Unknown,
     }
 }

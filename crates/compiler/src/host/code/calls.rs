@@ -261,8 +261,15 @@ impl Host<'_> {
                 self.imported_by_name(frame.file, &args)
             }
             (Value::Named(Resolution::External(path)), ..) => {
-                if complete && let Some(made) = self.of_paths(frame.file, &path, &args) {
-                    return made;
+                if complete {
+                    let made = self.of_paths(frame.file, &path, &args);
+                    let made = made.or_else(|| self.asked_variable(frame.file, &path, &args));
+                    if let Some(made) = made {
+                        return made;
+                    }
+                }
+                if let Some(mode) = self.gradient_mode(frame, &path) {
+                    return Value::Bool(Some(mode));
                 }
                 let is_in_place = path.last().is_some_and(|name| name.ends_with('_'));
                 let made = self.call_outside(path, &values, complete);
@@ -344,7 +351,10 @@ impl Host<'_> {
         let names: Vec<&str> = path.iter().map(|name| &**name).collect();
         match names[..] {
             ["argparse", "ArgumentParser"] => return self.object(),
-            ["types", "SimpleNamespace"] if complete => return self.namespace(&args),
+            // A thread has its own.
+            ["types", "SimpleNamespace"] | ["threading", "local"] if complete => {
+                return self.namespace(&args);
+            }
             [TORCH, "library", "Library"] if let Some(name) = args.get(0, "ns") => {
                 return self.namespace(&Args(&[(Some(LIBRARY.into()), name.clone())]));
             }

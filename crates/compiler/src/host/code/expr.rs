@@ -226,7 +226,7 @@ impl Host<'_> {
                 return self.allocate_known(tensor);
             }
             if rest.len() == 1
-                && let Some(is_set) = self.compared_variable(*op, &left, &right)
+                && let Some(is_set) = self.compared_variable(frame.file, *op, (&left, &right))
             {
                 return is_set;
             }
@@ -338,7 +338,7 @@ impl Host<'_> {
         let kept = self.kept_for_parameter(value, &index).or_else(|| self.child(value, &index));
         let kept = kept
             .or_else(|| self.of_module(frame.file, value, &index))
-            .or_else(|| self.variable(value, &index))
+            .or_else(|| self.variable(frame.file, value, &index))
             .or_else(|| self.special(value, "__getitem__", std::slice::from_ref(&index)));
         let kept = kept
             .or_else(|| Some(operators::subscript(&Value::Dict(self.items_of(value)?), &index)));

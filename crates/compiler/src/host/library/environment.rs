@@ -7,6 +7,8 @@ use crate::host::Host;
 use crate::host::code::arguments::Args;
 use crate::host::value::Value;
 use crate::project::Resolution;
+use crate::project::environment::is_variable_set;
+use crate::source::FileId;
 
 /// `os.environ`, as far as the program changed it.
 #[derive(Debug, Default)]
@@ -41,20 +43,47 @@ impl Host<'_> {
         }
     }
 
-    /// `os.environ[key]`, where the program sets it.
-    pub(crate) fn variable(&self, owner: &Value, key: &Value) -> Option<Value> {
-        is_environment(owner).then(|| self.environment.variable(key)).flatten()
+    /// `os.environ[key]` in a file, where the program sets it, or may have set it.
+    pub(crate) fn variable(&self, file: FileId, owner: &Value, key: &Value) -> Option<Value> {
+        is_environment(owner).then(|| self.variable_of(file, key)).flatten()
+    }
+
+    /// A variable in a file: `None` where nobody sets it. What a program sets before it imports the file is known
+    /// where the program is run.
+    fn variable_of(&self, file: FileId, key: &Value) -> Option<Value> {
+        let is_set = |key: &Value| match key {
+            Value::Str(name) => is_variable_set(self.sources, file, name),
+            _ => false,
+        };
+        let known = self.environment.variable(key);
+        known.or_else(|| is_set(key).then_some(Value::Unknown))
+    }
+
+    /// What asking for a variable gives in a file, where the program may have set it; `None` for other functions.
+    pub(crate) fn asked_variable(
+        &self,
+        file: FileId,
+        path: &[Name],
+        args: &Args<'_>,
+    ) -> Option<Value> {
+        let path: Vec<&str> = path.iter().map(|name| &**name).collect();
+        match path.as_slice() {
+            ["os", "getenv"] | ["os", "environ", "get"] => {
+                self.variable_of(file, args.get(0, "key")?)
+            }
+            _ => None,
+        }
     }
 
     /// `key in os.environ`, where the program sets variables.
     pub(crate) fn compared_variable(
         &self,
+        file: FileId,
         op: CompareOp,
-        left: &Value,
-        right: &Value,
+        (left, right): (&Value, &Value),
     ) -> Option<Value> {
         let is_member = matches!(op, CompareOp::In | CompareOp::NotIn);
-        let known = self.variable(right, left).filter(|_| is_member)?;
+        let known = self.variable(file, right, left).filter(|_| is_member)?;
         let is_set = matches!(known, Value::Str(_)).then_some(op == CompareOp::In);
         Some(Value::Bool(is_set))
     }
@@ -65,7 +94,6 @@ impl Host<'_> {
         let path: Vec<&str> = path.iter().map(|name| &**name).collect();
         let key = args.get(0, "key");
         match path.as_slice() {
-            ["os", "getenv"] | ["os", "environ", "get"] => self.environment.variable(key?),
             ["os", "putenv"] => {
                 self.set_variable(key?, args.get(1, "value")?);
                 Some(Value::None)

@@ -71,25 +71,21 @@ pub(crate) fn by_torch(path: &[Name], made: Value) -> Value {
 }
 
 impl Host<'_> {
-    /// `torch.normal(mean, std, ...)`: numbers of the standard normal distribution, scaled and moved; `None`
-    /// where a generator of its own draws them.
+    /// `torch.normal(mean, std, size)`: numbers of the standard normal distribution, scaled and moved; `None`
+    /// where tensors say how.
     pub(crate) fn normal(&mut self, args: &Args<'_>) -> Option<Value> {
-        let mean = args.get(0, "mean").cloned().unwrap_or(Value::Float(Some(0.0)));
-        let std = args.get(1, "std").cloned().unwrap_or(Value::Float(Some(1.0)));
-        let (name, from) = match (&mean, &std) {
-            (Value::Tensor(_), _) => ("randn_like", mean.clone()),
-            (_, Value::Tensor(_)) => ("randn_like", std.clone()),
-            _ => ("randn", args.get(2, "size")?.clone()),
-        };
+        let mean = args.get(0, "mean").filter(|mean| !matches!(mean, Value::Tensor(_)))?;
+        let std = args.get(1, "std").filter(|std| !matches!(std, Value::Tensor(_)))?;
+        let size = args.get(2, "size")?;
         let named = |(name, _): &&(Option<Name>, Value)| {
             name.as_ref().is_some_and(|name| !matches!(&**name, "mean" | "std" | "size"))
         };
         let rest = args.0.iter().filter(named).cloned();
-        let given: Vec<_> = std::iter::once((None, from)).chain(rest).collect();
-        let path = [TORCH, name].map(Name::from).to_vec();
+        let given: Vec<_> = std::iter::once((None, size.clone())).chain(rest).collect();
+        let path = [TORCH, "randn"].map(Name::from).to_vec();
         let drawn = self.call_outside(path, &given, true);
-        let scaled = self.operated(BinaryOp::Mul, &drawn, &std);
-        Some(self.operated(BinaryOp::Add, &scaled, &mean))
+        let scaled = self.operated(BinaryOp::Mul, &drawn, std);
+        Some(self.operated(BinaryOp::Add, &scaled, mean))
     }
 }
 

@@ -150,6 +150,21 @@ impl Host<'_> {
         self.decorators(file, scope, function).iter().any(is_without)
     }
 
+    /// What a function of PyTorch tells of whether gradients are wanted of what the code computes; `None` for others.
+    /// A run that computes all numbers begins where they are; who imports a module decides what its own
+    /// statements see.
+    pub(crate) fn gradient_mode(&self, frame: &Frame, path: &[Name]) -> Option<bool> {
+        let is_certain =
+            self.launcher.is_some() && self.without_gradients == 0 && !frame.scope.is_empty();
+        let [torch, name] = path else { return None };
+        match &**name {
+            _ if **torch != *TORCH || !is_certain => None,
+            "is_grad_enabled" => Some(true),
+            "is_inference" | "is_inference_mode_enabled" => Some(false),
+            _ => None,
+        }
+    }
+
     /// Notes that a function of PyTorch may change whether gradients are wanted from then on.
     pub(crate) fn note_gradient_mode(&mut self, path: &[Name]) {
         let is_mode = path.last().is_some_and(|name| &**name == "set_grad_enabled");
