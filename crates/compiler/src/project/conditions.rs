@@ -1,7 +1,7 @@
 //! Conditions of modules whose outcome the text shows: which of several definitions of a name
 //! there is, where Triton, PyTorch with CUDA and a Python that Triton supports are installed.
 
-use super::environment::is_variable_set;
+use super::environment::{Setting, setting};
 use super::installation::{self, CURRENT_TARGET, Fact, INTERPRETS};
 use super::resolve::{MAX_WORK, Resolver};
 use super::{ItemRef, Resolution, Scope, item, triton};
@@ -94,7 +94,7 @@ impl Resolver<'_> {
                 let left = self.fact(place, *first)?;
                 let right = self.fact(place, second)?;
                 if let (Fact::Text(name), Fact::Environment) = (&left, &right)
-                    && is_variable_set(self.sources, place.file, name)
+                    && setting(self.sources, place.file, name) != Setting::Never
                 {
                     return None;
                 }

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashSet;
 
 use super::Sources;
-use crate::hir::{Body, Expr, ExprId, Literal, MainBlock, Stmt};
+use crate::hir::{Body, Expr, ExprId, Literal, MainBlock, Name, Stmt};
 use crate::source::FileId;
 
 /// How many files are looked at that import a module, perhaps by way of others.
@@ -12,45 +12,97 @@ const MAX_IMPORTERS: usize = 64;
 /// Methods of `os.environ`, and functions of `os`, that set the variable that they name.
 const SETTERS: &[&str] = &["putenv", "setdefault"];
 
-/// Whether what imports a module, perhaps by way of others, sets a variable of the environment in its outermost
-/// statements.
-pub(crate) fn is_variable_set(sources: &dyn Sources, file: FileId, name: &str) -> bool {
+/// What is known of a variable of the environment where a module runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Setting {
+    /// Nobody sets it.
+    Never,
+    /// All programs that the module is a part of set it to this text.
+    Always(Name),
+    /// Some code may set it.
+    Perhaps,
+}
+
+/// What the outermost statements of what imports a module, perhaps by way of others, do with a variable of the
+/// environment.
+pub(crate) fn setting(sources: &dyn Sources, file: FileId, name: &str) -> Setting {
     let mut seen = FxHashSet::default();
     let mut next = sources.importers(file);
+    let mut always: Option<Setting> = None;
+    let mut is_set = false;
     while let Some(file) = next.pop() {
         if !seen.insert(file) {
             continue;
         }
-        let module = sources.module(file).unwrap_or_default();
-        if seen.len() > MAX_IMPORTERS || module.mains.iter().any(|main| sets(main, name)) {
-            return true;
+        if seen.len() > MAX_IMPORTERS {
+            return Setting::Perhaps;
         }
-        next.extend(sources.importers(file));
+        let module = sources.module(file).unwrap_or_default();
+        let here = module.mains.iter().map(|main| set_in(main, name));
+        let here = here.fold(Setting::Never, |before, now| match now {
+            Setting::Never => before,
+            now => now,
+        });
+        is_set |= here != Setting::Never;
+        let importers = sources.importers(file);
+        // A program is what nothing imports.
+        let is_program = importers.is_empty();
+        next.extend(importers);
+        match (&always, here) {
+            (None, here) if is_program => always = Some(here),
+            (Some(known), here) if is_program && *known == here => {}
+            (_, Setting::Never) if !is_program => {}
+            _ => always = Some(Setting::Perhaps),
+        }
     }
-    false
+    match always {
+        Some(always @ Setting::Always(_)) => always,
+        _ if is_set => Setting::Perhaps,
+        _ => Setting::Never,
+    }
 }
 
-fn sets(main: &MainBlock, name: &str) -> bool {
+/// What outermost statements do with a variable.
+fn set_in(main: &MainBlock, name: &str) -> Setting {
     let body = &*main.body;
-    let is_name = |id: ExprId| matches!(&body.exprs[id], Expr::Literal(Literal::Str(text)) if **text == *name);
-    let is_assigned = |stmt: &Stmt| match stmt {
-        Stmt::Assign { targets, .. } => targets.iter().any(|target| match &body.exprs[*target] {
-            Expr::Subscript { value, index } => is_environment(body, *value) && is_name(*index),
-            _ => false,
-        }),
-        _ => false,
+    let text = |id: ExprId| match &body.exprs[id] {
+        Expr::Literal(Literal::Str(text)) => Some(Name::from(&**text)),
+        _ => None,
     };
-    let is_called = |expr: &Expr| match expr {
-        Expr::Call { callee, args } => match &body.exprs[*callee] {
-            Expr::Attribute { attr, .. } if SETTERS.contains(&&**attr) => {
-                args.iter().any(|arg| is_name(arg.value))
-            }
-            Expr::Attribute { attr, value } => &**attr == "update" && is_environment(body, *value),
-            _ => false,
+    let is_name = |id: ExprId| text(id).is_some_and(|text| *text == *name);
+    // What a statement sets it to; the inner `None` where that is not written.
+    let set_by = |stmt: &Stmt| match stmt {
+        Stmt::Assign { targets, value } => {
+            let is_meant = |target: &ExprId| match &body.exprs[*target] {
+                Expr::Subscript { value, index } => is_environment(body, *value) && is_name(*index),
+                _ => false,
+            };
+            targets.iter().any(is_meant).then(|| text(*value))
+        }
+        Stmt::Expr(call) => match &body.exprs[*call] {
+            Expr::Call { callee, args } => match (&body.exprs[*callee], &args[..]) {
+                (Expr::Attribute { attr, .. }, [key, rest @ ..])
+                    if SETTERS.contains(&&**attr) && is_name(key.value) =>
+                {
+                    Some(rest.first().and_then(|value| text(value.value)))
+                }
+                (Expr::Attribute { attr, value }, _) if &**attr == "update" => {
+                    is_environment(body, *value).then_some(None)
+                }
+                _ => None,
+            },
+            _ => None,
         },
-        _ => false,
+        _ => None,
     };
-    body.stmts.values().any(is_assigned) || body.exprs.values().any(is_called)
+    let outermost = body.root.iter().filter_map(|stmt| set_by(&body.stmts[*stmt]));
+    let outermost: Vec<Option<Name>> = outermost.collect();
+    let all = body.stmts.values().filter_map(set_by).count();
+    match outermost.last() {
+        Some(Some(text)) if all == outermost.len() => Setting::Always(text.clone()),
+        _ if all == 0 => Setting::Never,
+        _ => Setting::Perhaps,
+    }
 }
 
 fn is_environment(body: &Body, id: ExprId) -> bool {

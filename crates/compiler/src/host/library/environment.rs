@@ -7,7 +7,7 @@ use crate::host::Host;
 use crate::host::code::arguments::Args;
 use crate::host::value::Value;
 use crate::project::Resolution;
-use crate::project::environment::is_variable_set;
+use crate::project::environment::{Setting, setting};
 use crate::source::FileId;
 
 /// `os.environ`, as far as the program changed it.
@@ -51,12 +51,15 @@ impl Host<'_> {
     /// A variable in a file: `None` where nobody sets it. What a program sets before it imports the file is known
     /// where the program is run.
     fn variable_of(&self, file: FileId, key: &Value) -> Option<Value> {
-        let is_set = |key: &Value| match key {
-            Value::Str(name) => is_variable_set(self.sources, file, name),
-            _ => false,
+        let set_before = || match key {
+            Value::Str(name) => match setting(self.sources, file, name) {
+                Setting::Never => None,
+                Setting::Always(text) => Some(Value::Str(text)),
+                Setting::Perhaps => Some(Value::Unknown),
+            },
+            _ => None,
         };
-        let known = self.environment.variable(key);
-        known.or_else(|| is_set(key).then_some(Value::Unknown))
+        self.environment.variable(key).or_else(set_before)
     }
 
     /// What asking for a variable gives in a file, where the program may have set it; `None` for other functions.
