@@ -231,7 +231,9 @@ fn accesses_of(
             let mut elements = Elements::of_launch(func, launch, pause).searching(boxes);
             let accesses = elements.accesses();
             here.extend(bounds::check(func, launch, &mut elements, &accesses));
-            let untouched = untouched::check(func, launches, &mut elements, &accesses, pause);
+            let is_tuned = spec.config.is_some();
+            let reached = (&mut elements, &*accesses);
+            let untouched = untouched::check(func, launches, is_tuned, reached, pause);
             here.extend(untouched.or_else(|| untouched::check_led(func, launches, boxes, pause)));
             here.extend(narrow::check(func, launch, &mut elements, &accesses));
             here.extend(fractions::check(func, launch, &elements, &accesses));

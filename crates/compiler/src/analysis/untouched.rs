@@ -48,15 +48,17 @@ impl Along {
     }
 }
 
-/// The finding about elements that `launch`, which is one of `launches`, leaves untouched.
+/// The finding about elements that `launch`, which is one of `launches`, leaves untouched, under a configuration of a
+/// tuner if it `is_tuned`.
 pub(super) fn check<'s>(
     func: &'s Function,
     (launch, launches): (&'s KnownLaunch, &[KnownLaunch]),
-    elements: &'s mut Elements<'_>,
-    accesses: &'s [Access],
+    is_tuned: bool,
+    (elements, accesses): (&'s mut Elements<'_>, &'s [Access]),
     pause: Pause<'s>,
 ) -> Option<Finding> {
-    let launched = Launched { launch, grid: launch.grid?, shared: others_get(launch, launches) };
+    let shared = others_get(launch, launches);
+    let launched = Launched { launch, grid: launch.grid?, shared, is_tuned };
     Search::new(func, launched, (elements, accesses), false, pause).finding()
 }
 
@@ -86,7 +88,7 @@ pub(super) fn check_led(
     let accesses = elements.accesses();
     let accesses: Vec<Access> =
         accesses.iter().map(|access| freed(&mut elements, access)).collect();
-    let launched = Launched { launch, grid, shared };
+    let launched = Launched { launch, grid, shared, is_tuned: false };
     Search::new(func, launched, (&mut elements, &accesses), true, pause).finding()
 }
 
@@ -108,6 +110,8 @@ struct Launched<'s> {
     grid: [u32; 3],
     /// Allocations that other launches get as well.
     shared: Vec<u32>,
+    /// Whether a tuner chose the blocks, so that memory may be as large as other blocks need it.
+    is_tuned: bool,
 }
 
 struct Search<'s, 'e> {
@@ -115,6 +119,7 @@ struct Search<'s, 'e> {
     launch: &'s KnownLaunch,
     /// Allocations that other launches get as well.
     shared: Vec<u32>,
+    is_tuned: bool,
     grid: [u32; 3],
     /// The axes along which the kernel asks for its position.
     asked: [bool; 3],
@@ -132,14 +137,27 @@ struct Search<'s, 'e> {
 impl<'s, 'e> Search<'s, 'e> {
     fn new(
         func: &'s Function,
-        Launched { launch, grid, shared }: Launched<'s>,
+        Launched { launch, grid, shared, is_tuned }: Launched<'s>,
         (elements, accesses): (&'s mut Elements<'e>, &'s [Access]),
         led: bool,
         pause: Pause<'s>,
     ) -> Self {
         let (longer, fuel) = (FxHashMap::default(), elements.allowed() / OF_LAUNCH);
         let asked = axes_asked_for(func);
-        Search { func, launch, shared, grid, asked, elements, accesses, led, longer, fuel, pause }
+        Search {
+            func,
+            launch,
+            shared,
+            is_tuned,
+            grid,
+            asked,
+            elements,
+            accesses,
+            led,
+            longer,
+            fuel,
+            pause,
+        }
     }
 
     /// The first finding.
@@ -331,6 +349,7 @@ impl<'s, 'e> Search<'s, 'e> {
             return None;
         }
         let is_store = func.insts[access.inst].opcode == Opcode::Store;
+        let may_be_spare = !is_masked && is_store && self.is_tuned;
         let needs_reads = !is_masked && is_store && is_zero(buffer(func, launch, access.param)?);
         // What is longer than the programs need, as a table of positions is, need not be read whole.
         let is_lane = matches!(variable, Variable::Lane(..));
@@ -374,6 +393,11 @@ impl<'s, 'e> Search<'s, 'e> {
             if !may_be && !is_left_out(reaches, access, element, &mut { most_boxes }) {
                 let further = wide.position(&point);
                 let reaching = (func, launch, &mut *self.elements, self.accesses);
+                if may_be_spare
+                    && reads_nothing(func, launch, (wide, accesses), further, most_boxes)
+                {
+                    break;
+                }
                 if needs_reads && !reads_more((wide, accesses), reaching, further, most_boxes) {
                     break;
                 }
@@ -568,6 +592,29 @@ fn reads_more(
         let reaching = (func, launch, &mut *elements, within);
         !may_reach(reaching, load, element, &mut { fuel })
     })
+}
+
+/// Whether `program`, which is beyond the grid, would read nothing of the inputs, which those within it read: it has
+/// no part in them.
+fn reads_nothing(
+    func: &Function,
+    launch: &KnownLaunch,
+    (wide, accesses): (&mut Elements<'_>, &[Access]),
+    program: [i128; 3],
+    fuel: u32,
+) -> bool {
+    let there: Vec<Cond> = at_program(wide, program);
+    let is_input = |load: &&Access| {
+        func.insts[load.inst].opcode == Opcode::Load
+            && buffer(func, launch, load.param).is_some_and(|it| !it.contents.is_new())
+    };
+    let mut loads = accesses.iter().filter(is_input).peekable();
+    loads.peek().is_some()
+        && loads.all(|load| {
+            let mut conds = load.happens();
+            conds.extend(&there);
+            wide.search(&conds, &mut { fuel }) == Outcome::Never
+        })
 }
 
 /// That the program is this one.

@@ -399,7 +399,7 @@ impl<'a> Binder<'a> {
             params.filter(move |(_, uses)| is_so(uses)).map(|(param, _)| &param.name)
         };
         let extents = used(|uses| uses.extent).collect();
-        let numbers = used(|uses| uses.required || uses.integral);
+        let numbers = used(|uses| uses.required || uses.integral || uses.chooses);
         let numbers = numbers.filter(|name| constexpr.contains(name)).collect();
         let at_run_time = kernel.function.params.iter().filter(|it| !constexpr.contains(&it.name));
         let annotated =

@@ -66,6 +66,8 @@ pub(crate) struct Use {
     pub(super) condition: bool,
     /// It is the mask of a load or store.
     pub(super) mask: bool,
+    /// An outermost `if` compares it with a number.
+    pub(super) chooses: bool,
     /// It is compared with `None`.
     pub(super) none_test: bool,
     /// It is compared with a string.

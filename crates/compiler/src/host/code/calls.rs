@@ -271,6 +271,9 @@ impl Host<'_> {
                 if let Some(mode) = self.gradient_mode(frame, &path) {
                     return Value::Bool(Some(mode));
                 }
+                if let Some(refused) = self.function_of_types(&path, &args) {
+                    return Value::Raises(refused);
+                }
                 let is_in_place = path.last().is_some_and(|name| name.ends_with('_'));
                 let made = self.call_outside(path, &values, complete);
                 if is_in_place { self.current(made) } else { made }
@@ -330,6 +333,11 @@ impl Host<'_> {
             }
             (_, Some(Value::Object(object)), Some((_, attr))) => {
                 self.object_method(object, &attr, &args)
+            }
+            (_, Some(Value::Tensor(tensor)), Some((_, attr)))
+                if let Some(refused) = self.method_of_types(&attr, &tensor, &args) =>
+            {
+                Value::Raises(refused)
             }
             (_, Some(receiver), Some((value, attr))) => {
                 let made = self.method_call(frame, &receiver, value, &attr, &args);

@@ -1,6 +1,6 @@
 //! Comparisons and products of tensors by PyTorch, which refuse tensors of two types.
 
-use crate::hir::BinaryOp;
+use crate::hir::{BinaryOp, Name};
 use crate::host::Host;
 use crate::host::code::arguments::Args;
 use crate::host::code::operators::truth;
@@ -13,6 +13,20 @@ const OF_ONE_TYPE: &[(&str, &str)] =
 
 /// The function behind `@`.
 const PRODUCT: &str = "torch.matmul";
+
+/// Functions, and methods of these names, that multiply tensors of one type, as users call the functions, with the
+/// parameters after the first tensor that are of its type. Source: what PyTorch raises.
+const PRODUCTS: &[(&str, &str, &[&str])] = &[
+    ("addmm", "torch.addmm", &["mat1", "mat2"]),
+    ("addmv", "torch.addmv", &["mat", "vec"]),
+    ("baddbmm", "torch.baddbmm", &["batch1", "batch2"]),
+    ("bmm", "torch.bmm", &["mat2"]),
+    ("dot", "torch.dot", &["tensor"]),
+    ("linear", "torch.nn.functional.linear", &["weight"]),
+    ("matmul", PRODUCT, &["other"]),
+    ("mm", "torch.mm", &["mat2"]),
+    ("mv", "torch.mv", &["vec"]),
+];
 
 impl Host<'_> {
     /// Why `left @ right` is refused because of the types, where PyTorch does not choose them.
@@ -27,6 +41,34 @@ impl Host<'_> {
             return None;
         };
         let misuse = other_types(PRODUCT, left, right)?;
+        (self.chooses_types() == Some(false)).then_some(misuse)
+    }
+
+    /// Why a function of PyTorch refuses to multiply what it is given because of the types.
+    pub(crate) fn function_of_types(&mut self, path: &[Name], args: &Args<'_>) -> Option<Misuse> {
+        let function = path.iter().map(|part| &**part).collect::<Vec<_>>().join(".");
+        let (name, ..) = PRODUCTS.iter().find(|(_, known, _)| *known == function)?;
+        let Value::Tensor(tensor) = args.get(0, "input")? else { return None };
+        let rest = match args.keyword("input") {
+            Some(_) => args.0,
+            None => args.0.get(1..)?,
+        };
+        self.method_of_types(name, tensor, &Args(rest))
+    }
+
+    /// Why a method of a tensor refuses to multiply it with its arguments because of the types.
+    pub(crate) fn method_of_types(
+        &mut self,
+        name: &str,
+        tensor: &Tensor,
+        args: &Args<'_>,
+    ) -> Option<Misuse> {
+        let (_, function, params) = PRODUCTS.iter().find(|(known, ..)| *known == name)?;
+        let of_other = |(at, param): (usize, &&str)| match args.get(at, param)? {
+            Value::Tensor(other) => other_types(function, tensor, other),
+            _ => None,
+        };
+        let misuse = params.iter().enumerate().find_map(of_other)?;
         (self.chooses_types() == Some(false)).then_some(misuse)
     }
 }

@@ -132,6 +132,8 @@ pub(crate) fn torch_constructor(name: &str, args: &Args<'_>) -> Option<Value> {
             shaped(args.dtype(Some("i64")), shape.map_or(&[], std::slice::from_ref))
         }
         "randperm" => shaped(args.dtype(Some("i64")), &positional[..positional.len().min(1)]),
+        // The same tensor, of the class itself.
+        "Tensor" if let [tensor @ Value::Tensor(_)] = positional.as_slice() => Value::clone(tensor),
         "Tensor" if !matches!(positional.as_slice(), [Value::Tuple(_) | Value::List(_)]) => {
             shaped(Some("fp32".into()), &positional)
         }

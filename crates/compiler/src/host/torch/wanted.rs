@@ -151,18 +151,16 @@ impl Host<'_> {
     }
 
     /// What a function of PyTorch tells of whether gradients are wanted of what the code computes; `None` for others.
-    /// A run that computes all numbers begins where they are; who imports a module decides what its own
-    /// statements see.
-    pub(crate) fn gradient_mode(&self, frame: &Frame, path: &[Name]) -> Option<bool> {
-        let is_certain =
-            self.launcher.is_some() && self.without_gradients == 0 && !frame.scope.is_empty();
+    /// One possible run begins where they are; who imports a module decides what its own statements see.
+    pub(crate) fn gradient_mode(&mut self, frame: &Frame, path: &[Name]) -> Option<bool> {
         let [torch, name] = path else { return None };
-        match &**name {
-            _ if **torch != *TORCH || !is_certain => None,
-            "is_grad_enabled" => Some(true),
-            "is_inference" | "is_inference_mode_enabled" => Some(false),
-            _ => None,
-        }
+        let mode = match &**name {
+            _ if **torch != *TORCH || frame.scope.is_empty() => return None,
+            "is_grad_enabled" => true,
+            "is_inference" | "is_inference_mode_enabled" => false,
+            _ => return None,
+        };
+        (self.happens() && self.without_gradients == 0).then_some(mode)
     }
 
     /// Notes that a function of PyTorch may change whether gradients are wanted from then on.

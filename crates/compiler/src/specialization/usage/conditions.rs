@@ -8,6 +8,7 @@ use crate::hir::{CompareOp, Expr, ExprId, Literal, Stmt, UnaryOp};
 impl<'a> BodyUses<'a> {
     pub(super) fn scan_conditions(&mut self) {
         let body = self.body;
+        self.choices();
         for stmt in body.stmts.values() {
             match stmt {
                 Stmt::If { test, .. } | Stmt::While { test, .. } => self.condition(*test),
@@ -28,6 +29,21 @@ impl<'a> BodyUses<'a> {
                     }
                 }
                 _ => {}
+            }
+        }
+    }
+
+    /// Marks what outermost `if`s compare with numbers.
+    fn choices(&mut self) {
+        let body = self.body;
+        for stmt in &body.root {
+            let Stmt::If { test, .. } = &body.stmts[*stmt] else { continue };
+            let Expr::Compare { first, rest } = &body.exprs[*test] else { continue };
+            let [(_, second)] = rest[..] else { continue };
+            if matches!(body.exprs[second], Expr::Literal(Literal::Int(_) | Literal::Float(_)))
+                && let Some(at) = self.direct(*first)
+            {
+                self.uses[at].chooses = true;
             }
         }
     }
