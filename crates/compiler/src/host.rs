@@ -135,8 +135,8 @@ pub(crate) struct Host<'a> {
     sparse: FxHashSet<usize>,
     /// Whether NumPy was asked for anything: its numbers have members that Python's have not.
     uses_numpy: bool,
-    /// Whether PyTorch was told another type that tensors have by default.
-    other_default_type: bool,
+    /// The type that tensors have by default, where PyTorch was told another one; unknown where that may be another.
+    default_type: Option<Value>,
     /// Whether host code wrote to an array of NumPy.
     arrays_written: bool,
     /// What made tensors whose gradients are wanted, where all numbers of one run are computed.
@@ -265,7 +265,7 @@ impl<'a> Host<'a> {
             modules: FxHashMap::default(),
             sparse: FxHashSet::default(),
             uses_numpy: false,
-            other_default_type: false,
+            default_type: None,
             arrays_written: false,
             tape: Tape::default(),
             gradients: FxHashMap::default(),

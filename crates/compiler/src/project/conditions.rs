@@ -1,7 +1,6 @@
 //! Conditions of modules whose outcome the text shows: which of several definitions of a name
 //! there is, where Triton, PyTorch with CUDA and a Python that Triton supports are installed.
 
-use super::environment::{Setting, setting};
 use super::installation::{self, CURRENT_TARGET, Fact, INTERPRETS};
 use super::resolve::{MAX_WORK, Resolver};
 use super::{ItemRef, Resolution, Scope, item, triton};
@@ -92,13 +91,7 @@ impl Resolver<'_> {
             Expr::Compare { first, rest } => {
                 let [(op, second)] = rest[..] else { return None };
                 let left = self.fact(place, *first)?;
-                let right = self.fact(place, second)?;
-                if let (Fact::Text(name), Fact::Environment) = (&left, &right)
-                    && setting(self.sources, place.file, name) != Setting::Never
-                {
-                    return None;
-                }
-                compare(op, &left, &right).map(Fact::Bool)
+                compare(op, &left, &self.fact(place, second)?).map(Fact::Bool)
             }
             Expr::Call { callee, args } => self.called(place, *callee, args),
             Expr::Subscript { value, index } => {

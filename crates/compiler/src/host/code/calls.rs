@@ -268,6 +268,10 @@ impl Host<'_> {
                         return made;
                     }
                 }
+                if states::sets_default_type(&path) {
+                    self.set_default_type(frame, &path, &args);
+                    return Value::None;
+                }
                 if let Some(mode) = self.gradient_mode(frame, &path) {
                     return Value::Bool(Some(mode));
                 }
@@ -371,6 +375,9 @@ impl Host<'_> {
             [TORCH, "autograd", "grad"] => return self.gradients_of(&args),
             [TORCH, "autograd", "gradcheck"] => return self.gradcheck(&args),
             [TORCH, "cuda", "get_device_name"] => return devices::name(self.sources.capability()),
+            [TORCH, "get_default_dtype"] if let Some(dtype) = &self.default_type => {
+                return dtype.clone();
+            }
             [TORCH, "is_autocast_enabled"] => return Value::Bool(self.chooses_types()),
             [TORCH, "Generator"] if self.launcher.is_some() => return self.generator(),
             // What is compiled computes the same.
@@ -405,9 +412,10 @@ impl Host<'_> {
         path: Vec<Name>,
         values: &[(Option<Name>, Value)],
     ) -> Value {
+        let typed = self.typed_by_default(&path, values);
+        let values = typed.as_deref().unwrap_or(values);
         let args = Args(values);
         self.note_gradient_mode(&path);
-        self.other_default_type |= states::sets_default_type(&path);
         self.uses_numpy |= path.first().is_some_and(|first| !KNOWN_NUMBERS.contains(&&**first));
         if let Some(Value::Tensor(out)) = args.keyword("out")
             && let Some(written) = self.numbers_written_to(out, &path, values)

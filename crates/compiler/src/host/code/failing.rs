@@ -147,7 +147,7 @@ impl Host<'_> {
         if let Value::Raises(misuse) = value
             && misuse.raises()
             && !raised_before
-            && !(is_of_types(misuse) && self.other_default_type)
+            && !(is_of_types(misuse) && self.default_type.is_some())
         {
             let exception = match misuse {
                 Misuse::Differs(difference) => {

@@ -46,6 +46,9 @@ pub(crate) const TRAINING: &str = "training";
 /// Methods that change it, also that of modules which others hold.
 const CHANGE_MODE: &[&str] = &["eval", "train"];
 
+/// Methods that only tell how a value is printed.
+const TEXTS: &[&str] = &["__format__", "__repr__", "__str__"];
+
 impl Host<'_> {
     /// Notes what calls of a method of this name may do to any module.
     pub(crate) fn note_mode(&mut self, method: &str) {
@@ -98,14 +101,20 @@ impl Host<'_> {
         instance
     }
 
-    /// Whether a class derives from `torch.Tensor` and leaves to it how tensors are made and computed with: an
-    /// instance made of a tensor is in the same memory.
+    /// Whether a class derives from `torch.Tensor` and has no more than that: an instance made of a tensor is in the same
+    /// memory, and does what that does.
     fn marks_tensors(&self, at: ItemRef) -> bool {
         let is_tensor = |base: &Resolution| is_external(base, &[TORCH, "Tensor"]);
-        self.bases(at).iter().any(is_tensor)
-            && ["__new__", "__init__", "__torch_function__", "__torch_dispatch__"]
-                .iter()
-                .all(|name| self.class_method(at, name).is_none())
+        let Some(scope) = project::item(self.sources, at).map(|item| item.body_scope()) else {
+            return false;
+        };
+        let module = self.sources.module(at.file).unwrap_or_default();
+        let own = (0..).zip(&module.items).filter(|(_, item)| item.scope == scope);
+        let adds_nothing = |(index, item): (u32, &Item)| {
+            let method = ItemRef { file: at.file, index };
+            TEXTS.contains(&&*item.name) || self.is_marked(method, "staticmethod")
+        };
+        matches!(&self.bases(at)[..], [base] if is_tensor(base)) && { own }.all(adds_nothing)
     }
 
     pub(crate) fn class_value(&mut self, at: ItemRef, class: &Class, value: ExprId) -> Value {

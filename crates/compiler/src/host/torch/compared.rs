@@ -46,8 +46,10 @@ impl Host<'_> {
 
     /// Why a function of PyTorch refuses to multiply what it is given because of the types.
     pub(crate) fn function_of_types(&mut self, path: &[Name], args: &Args<'_>) -> Option<Misuse> {
-        let function = path.iter().map(|part| &**part).collect::<Vec<_>>().join(".");
-        let (name, ..) = PRODUCTS.iter().find(|(_, known, _)| *known == function)?;
+        let is_called = |(_, function, _): &&(&str, &str, &[&str])| {
+            function.split('.').eq(path.iter().map(|part| &**part))
+        };
+        let (name, ..) = PRODUCTS.iter().find(is_called)?;
         let Value::Tensor(tensor) = args.get(0, "input")? else { return None };
         let rest = match args.keyword("input") {
             Some(_) => args.0,

@@ -383,6 +383,8 @@ impl Host<'_> {
 
     /// Does to an object what the constructor of a known class of `torch.nn` does.
     pub(crate) fn construct(&mut self, object: usize, class: &str, args: &Args<'_>) {
+        let typed = self.with_default_type(args);
+        let args = &typed.as_deref().map_or(Args(args.0), Args);
         for (name, sets) in attributes(class, args) {
             let value = match sets {
                 Sets::Value(value) => value,

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use crate::builtins::TORCH;
-use crate::hir::Name;
+use crate::hir::{Expr, Name};
 use crate::host::code::arguments::Args;
+use crate::host::library::external_call;
 use crate::host::torch::sizes::numbers;
 use crate::host::torch::tensor::given_dtype;
 use crate::host::torch::views;
 use crate::host::value::dtype::{promoted, with_number};
 use crate::host::value::{Tensor, Value};
+use crate::host::{Frame, Host};
 
 /// A state as PyTorch has it until somebody changes it.
 #[derive(Debug, Clone, Copy)]
@@ -34,6 +36,74 @@ const STATES: &[(&str, State)] = &[
 pub(crate) fn sets_default_type(path: &[Name]) -> bool {
     let [torch, name] = path else { return false };
     **torch == *TORCH && ["set_default_dtype", "set_default_tensor_type"].contains(&&**name)
+}
+
+/// Functions of `torch` whose floats are of the default type unless they are told another one.
+const OF_DEFAULT_TYPE: &[&str] = &[
+    "arange",
+    "as_tensor",
+    "asarray",
+    "empty",
+    "empty_strided",
+    "eye",
+    "full",
+    "linspace",
+    "logspace",
+    "ones",
+    "rand",
+    "randn",
+    "scalar_tensor",
+    "tensor",
+    "zeros",
+];
+
+/// Methods in which a region of code begins or ends.
+const OF_REGIONS: &[&str] = &["__enter__", "__exit__"];
+
+impl Host<'_> {
+    /// Notes that PyTorch is told a default type. Where a region ends that a generator or a class makes is not followed.
+    pub(crate) fn set_default_type(&mut self, frame: &Frame, path: &[Name], args: &Args<'_>) {
+        let is_tensor_type = path.last().is_some_and(|name| &**name == "set_default_tensor_type");
+        let is_of_region = frame.scope.last().is_some_and(|name| OF_REGIONS.contains(&&**name))
+            || frame.code.body().exprs.values().any(|expr| matches!(expr, Expr::Yield { .. }));
+        let is_known = !is_tensor_type && !is_of_region && self.doubt.is_straight();
+        self.default_type = match args.get(0, "d").filter(|_| is_known) {
+            Some(Value::TorchDType(dtype)) if **dtype == *"fp32" => None,
+            Some(dtype @ Value::TorchDType(_)) => Some(dtype.clone()),
+            _ => Some(Value::Unknown),
+        };
+    }
+
+    /// The arguments of a function of PyTorch that makes floats of the default type, with that type where it is not the
+    /// usual one.
+    pub(crate) fn typed_by_default(
+        &self,
+        path: &[Name],
+        values: &[(Option<Name>, Value)],
+    ) -> Option<Vec<(Option<Name>, Value)>> {
+        let [torch, name] = path else { return None };
+        if self.default_type.is_none()
+            || **torch != *TORCH
+            || !OF_DEFAULT_TYPE.contains(&&**name)
+            || matches!(values.first(), Some((_, Value::Tensor(_) | Value::Array(_))))
+        {
+            return None;
+        }
+        match external_call(path, &Args(values), self.sources.capability()) {
+            Value::Tensor(made) if made.dtype.as_deref() == Some("fp32") => {
+                self.with_default_type(&Args(values))
+            }
+            _ => None,
+        }
+    }
+
+    /// Arguments with the default type, where it is not the usual one and they tell none.
+    pub(crate) fn with_default_type(&self, args: &Args<'_>) -> Option<Vec<(Option<Name>, Value)>> {
+        let dtype = self.default_type.clone()?;
+        let is_told = !matches!(args.keyword("dtype"), None | Some(Value::None));
+        let told = (Some(Name::from("dtype")), dtype);
+        (!is_told).then(|| args.without("dtype").into_iter().chain([told]).collect())
+    }
 }
 
 /// Functions of modules of PyTorch that no tensor without a class of its own, and no program that is not
