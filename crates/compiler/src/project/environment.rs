@@ -2,8 +2,8 @@
 
 use rustc_hash::FxHashSet;
 
-use super::Sources;
-use crate::hir::{Body, Expr, ExprId, Literal, MainBlock, Name, Stmt};
+use super::{ItemRef, Resolution, Sources, resolve_item};
+use crate::hir::{Body, Expr, ExprId, Item, ItemKind, Literal, MainBlock, Name, Stmt};
 use crate::source::FileId;
 
 /// How many files are looked at that import a module, perhaps by way of others.
@@ -37,12 +37,7 @@ pub(crate) fn setting(sources: &dyn Sources, file: FileId, name: &str) -> Settin
         if seen.len() > MAX_IMPORTERS {
             return Setting::Perhaps;
         }
-        let module = sources.module(file).unwrap_or_default();
-        let here = module.mains.iter().map(|main| set_in(main, name));
-        let here = here.fold(Setting::Never, |before, now| match now {
-            Setting::Never => before,
-            now => now,
-        });
+        let here = set_by(sources, file, name);
         is_set |= here != Setting::Never;
         let importers = sources.importers(file);
         // A program is what nothing imports.
@@ -62,6 +57,32 @@ pub(crate) fn setting(sources: &dyn Sources, file: FileId, name: &str) -> Settin
     }
 }
 
+/// What a module does with a variable before it imports anything of the project.
+fn set_by(sources: &dyn Sources, file: FileId, name: &str) -> Setting {
+    let module = sources.module(file).unwrap_or_default();
+    let is_import =
+        |item: &Item| matches!(item.kind, ItemKind::Import { .. } | ItemKind::ImportFrom { .. });
+    let is_of_others = |index: u32| {
+        matches!(
+            resolve_item(sources, ItemRef { file, index }),
+            Resolution::External(_) | Resolution::Triton(_) | Resolution::TritonModule(_)
+        )
+    };
+    let imports = (0..).zip(&module.items).filter(|(_, item)| is_import(item));
+    let of_project = imports.filter(|(index, _)| !is_of_others(*index));
+    let first_import = of_project.map(|(_, item)| item.range.start).min();
+    let settings = module.mains.iter().map(|main| match set_in(main, name) {
+        // What has been imported may have asked for it before.
+        Setting::Always(_)
+            if main.is_program || first_import.is_some_and(|first| first < main.range.start) =>
+        {
+            Setting::Perhaps
+        }
+        setting => setting,
+    });
+    settings.filter(|setting| *setting != Setting::Never).last().unwrap_or(Setting::Never)
+}
+
 /// What outermost statements do with a variable.
 fn set_in(main: &MainBlock, name: &str) -> Setting {
     let body = &*main.body;
@@ -71,7 +92,7 @@ fn set_in(main: &MainBlock, name: &str) -> Setting {
     };
     let is_name = |id: ExprId| text(id).is_some_and(|text| *text == *name);
     // What a statement sets it to; the inner `None` where that is not written.
-    let set_by = |stmt: &Stmt| match stmt {
+    let set_to = |stmt: &Stmt| match stmt {
         Stmt::Assign { targets, value } => {
             let is_meant = |target: &ExprId| match &body.exprs[*target] {
                 Expr::Subscript { value, index } => is_environment(body, *value) && is_name(*index),
@@ -95,9 +116,9 @@ fn set_in(main: &MainBlock, name: &str) -> Setting {
         },
         _ => None,
     };
-    let outermost = body.root.iter().filter_map(|stmt| set_by(&body.stmts[*stmt]));
+    let outermost = body.root.iter().filter_map(|stmt| set_to(&body.stmts[*stmt]));
     let outermost: Vec<Option<Name>> = outermost.collect();
-    let all = body.stmts.values().filter_map(set_by).count();
+    let all = body.stmts.values().filter_map(set_to).count();
     match outermost.last() {
         Some(Some(text)) if all == outermost.len() => Setting::Always(text.clone()),
         _ if all == 0 => Setting::Never,

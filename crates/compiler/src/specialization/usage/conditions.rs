@@ -33,14 +33,20 @@ impl<'a> BodyUses<'a> {
         }
     }
 
-    /// Marks what outermost `if`s compare with numbers.
+    /// Marks what outermost `if`s compare with numbers, where the code comes to all of them.
     fn choices(&mut self) {
         let body = self.body;
+        if body.stmts.values().any(|stmt| matches!(stmt, Stmt::Return(_))) {
+            return;
+        }
         for stmt in &body.root {
             let Stmt::If { test, .. } = &body.stmts[*stmt] else { continue };
             let Expr::Compare { first, rest } = &body.exprs[*test] else { continue };
-            let [(_, second)] = rest[..] else { continue };
-            if matches!(body.exprs[second], Expr::Literal(Literal::Int(_) | Literal::Float(_)))
+            let [(op, second)] = rest[..] else { continue };
+            let is_of_numbers =
+                !matches!(op, CompareOp::Is | CompareOp::IsNot | CompareOp::In | CompareOp::NotIn);
+            if is_of_numbers
+                && matches!(body.exprs[second], Expr::Literal(Literal::Int(_) | Literal::Float(_)))
                 && let Some(at) = self.direct(*first)
             {
                 self.uses[at].chooses = true;
