@@ -71,7 +71,7 @@ fn set_by(sources: &dyn Sources, file: FileId, name: &str) -> Setting {
     let imports = (0..).zip(&module.items).filter(|(_, item)| is_import(item));
     let of_project = imports.filter(|(index, _)| !is_of_others(*index));
     let first_import = of_project.map(|(_, item)| item.range.start).min();
-    let settings = module.mains.iter().map(|main| match set_in(main, name) {
+    let mut settings = module.mains.iter().map(|main| match set_in(main, name) {
         // What has been imported may have asked for it before.
         Setting::Always(_)
             if main.is_program || first_import.is_some_and(|first| first < main.range.start) =>
@@ -80,7 +80,7 @@ fn set_by(sources: &dyn Sources, file: FileId, name: &str) -> Setting {
         }
         setting => setting,
     });
-    settings.filter(|setting| *setting != Setting::Never).last().unwrap_or(Setting::Never)
+    settings.rfind(|setting| *setting != Setting::Never).unwrap_or(Setting::Never)
 }
 
 /// What outermost statements do with a variable.
