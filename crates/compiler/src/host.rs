@@ -135,6 +135,8 @@ pub(crate) struct Host<'a> {
     sparse: FxHashSet<usize>,
     /// Whether NumPy was asked for anything: its numbers have members that Python's have not.
     uses_numpy: bool,
+    /// How many assertions, and conditions of `if`s, were not known to hold or not to.
+    unsettled: u32,
     /// The type that tensors have by default, where PyTorch was told another one; unknown where that may be another.
     default_type: Option<Value>,
     /// Whether host code wrote to an array of NumPy.
@@ -265,6 +267,7 @@ impl<'a> Host<'a> {
             modules: FxHashMap::default(),
             sparse: FxHashSet::default(),
             uses_numpy: false,
+            unsettled: 0,
             default_type: None,
             arrays_written: false,
             tape: Tape::default(),

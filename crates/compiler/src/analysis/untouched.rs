@@ -574,9 +574,7 @@ fn reads_more(
     fuel: u32,
 ) -> bool {
     let there: Vec<Cond> = at_program(wide, program);
-    let loads = accesses.iter().filter(|other| func.insts[other.inst].opcode == Opcode::Load);
-    let mut reads = loads.filter_map(|load| {
-        let buffer = buffer(func, launch, load.param).filter(|it| !it.contents.is_new())?;
+    let mut reads = loads_of_inputs(func, launch, accesses).filter_map(|(load, buffer)| {
         let mut conds = load.happens();
         conds.extend(&there);
         conds.push(wide.terms.at_most(&Linear::default(), &load.offset));
@@ -604,17 +602,24 @@ fn reads_nothing(
     fuel: u32,
 ) -> bool {
     let there: Vec<Cond> = at_program(wide, program);
-    let is_input = |load: &&Access| {
-        func.insts[load.inst].opcode == Opcode::Load
-            && buffer(func, launch, load.param).is_some_and(|it| !it.contents.is_new())
-    };
-    let mut loads = accesses.iter().filter(is_input).peekable();
+    let mut loads = loads_of_inputs(func, launch, accesses).peekable();
     loads.peek().is_some()
-        && loads.all(|load| {
+        && loads.all(|(load, _)| {
             let mut conds = load.happens();
             conds.extend(&there);
             wide.search(&conds, &mut { fuel }) == Outcome::Never
         })
+}
+
+/// The loads of memory that held something before the launch, with that.
+fn loads_of_inputs<'a>(
+    func: &'a Function,
+    launch: &'a KnownLaunch,
+    accesses: &'a [Access],
+) -> impl Iterator<Item = (&'a Access, &'a KnownBuffer)> {
+    let loads = accesses.iter().filter(|other| func.insts[other.inst].opcode == Opcode::Load);
+    let with_buffer = |load: &'a Access| Some((load, buffer(func, launch, load.param)?));
+    loads.filter_map(with_buffer).filter(|(_, buffer)| !buffer.contents.is_new())
 }
 
 /// That the program is this one.

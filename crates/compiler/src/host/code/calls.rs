@@ -261,22 +261,8 @@ impl Host<'_> {
                 self.imported_by_name(frame.file, &args)
             }
             (Value::Named(Resolution::External(path)), ..) => {
-                if complete {
-                    let made = self.of_paths(frame.file, &path, &args);
-                    let made = made.or_else(|| self.asked_variable(frame.file, &path, &args));
-                    if let Some(made) = made {
-                        return made;
-                    }
-                }
-                if states::sets_default_type(&path) {
-                    self.set_default_type(frame, &path, &args);
-                    return Value::None;
-                }
-                if let Some(mode) = self.gradient_mode(frame, &path) {
-                    return Value::Bool(Some(mode));
-                }
-                if let Some(refused) = self.function_of_types(&path, &args) {
-                    return Value::Raises(refused);
+                if let Some(made) = self.call_from(frame, &path, &args, complete) {
+                    return made;
                 }
                 let is_in_place = path.last().is_some_and(|name| name.ends_with('_'));
                 let made = self.call_outside(path, &values, complete);
@@ -350,6 +336,29 @@ impl Host<'_> {
             }
             _ => Value::Unknown,
         }
+    }
+
+    /// What a function outside of the project gives where that depends on where the code stands; `None` for others.
+    fn call_from(
+        &mut self,
+        frame: &Frame,
+        path: &[Name],
+        args: &Args<'_>,
+        complete: bool,
+    ) -> Option<Value> {
+        if complete {
+            let made = self.of_paths(frame.file, path, args);
+            let made = made.or_else(|| self.asked_variable(frame.file, path, args));
+            if made.is_some() {
+                return made;
+            }
+        }
+        if states::sets_default_type(path) {
+            self.set_default_type(frame, path, args);
+            return Some(Value::None);
+        }
+        let mode = self.gradient_mode(frame, path).map(|mode| Value::Bool(Some(mode)));
+        mode.or_else(|| self.function_of_types(path, args).map(Value::Raises))
     }
 
     /// Calls a function or class outside of the project, of which all arguments are known if they are `complete`.

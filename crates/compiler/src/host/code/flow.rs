@@ -258,6 +258,7 @@ impl Host<'_> {
                         flow
                     }
                     None => {
+                        self.unsettled += 1;
                         let decided = self.decided(frame, *test);
                         self.either(
                             frame,
@@ -348,8 +349,9 @@ impl Host<'_> {
 
     /// Runs an assertion: where it is not known, the author says that it holds.
     fn asserted(&mut self, frame: &mut Frame, claim: Claim) -> Flow {
-        let fails = self.claim_holds(frame, claim) == Some(false);
-        match fails && self.note_assertion(frame, claim) {
+        let holds = self.claim_holds(frame, claim);
+        self.unsettled += u32::from(holds != Some(true));
+        match holds == Some(false) && self.note_assertion(frame, claim) {
             true => Flow::Return(None),
             false => Flow::Next,
         }
@@ -455,11 +457,9 @@ impl Host<'_> {
                 flow => flow,
             };
         }
-        if !handlers.is_empty() && self.handling(|host| host.only_holds(frame, body)) {
-            return self.block(frame, orelse);
-        }
         let around = frame.exits.raised.replace(frame.variables.clone());
         let around_doubt = self.doubt;
+        let unsettled = self.unsettled;
         let mut flow = match handlers {
             [] => self.block(frame, body),
             _ => self.handling(|host| host.block(frame, body)),
@@ -468,6 +468,9 @@ impl Host<'_> {
         if frame.exits.raised.is_some() {
             self.add_exit(&mut frame.exits.raised, raised.clone());
         }
+        let only_holds = matches!(flow, Flow::Next)
+            && self.unsettled == unsettled
+            && body.iter().all(|stmt| is_of_asserts(code.body(), stmt));
         if let Flow::Next = flow {
             flow = self.block(frame, orelse);
         }
@@ -476,7 +479,8 @@ impl Host<'_> {
         if !handlers.is_empty() {
             self.doubt.handled(around_doubt);
         }
-        for handler in handlers {
+        // Assertions that hold raise nothing.
+        for handler in handlers.iter().filter(|_| !only_holds) {
             let after = std::mem::replace(&mut frame.variables, raised.clone());
             if let Some(target) = handler.target {
                 self.assign(frame, target, &Value::Unknown);
@@ -485,28 +489,6 @@ impl Host<'_> {
             flow = self.meet(frame, (flow, after), handled);
         }
         flow
-    }
-
-    /// Whether code only asserts what holds, so that it raises nothing.
-    fn only_holds(&mut self, frame: &mut Frame, stmts: &[StmtId]) -> bool {
-        let code = frame.code.clone();
-        let is_meant = stmts.iter().all(|stmt| is_of_asserts(code.body(), stmt));
-        is_meant
-            && stmts.iter().all(|stmt| match &code.body().stmts[*stmt] {
-                Stmt::Pass => true,
-                Stmt::Assert { test, .. } => {
-                    self.claim_holds(frame, Claim::Holds(*test)) == Some(true)
-                }
-                Stmt::If { test, body, orelse } => {
-                    let test = self.expr(frame, *test);
-                    match self.holds(&test) {
-                        Some(true) => self.only_holds(frame, body),
-                        Some(false) => self.only_holds(frame, orelse),
-                        None => false,
-                    }
-                }
-                _ => false,
-            })
     }
 
     /// Runs code and what stands in `finally`, which runs however the code ends.

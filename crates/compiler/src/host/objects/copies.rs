@@ -38,15 +38,11 @@ impl Host<'_> {
                 Value::Object(object) => self.attributes_of(*object),
                 _ => None,
             },
-            ("dataclasses", "astuple") => match args.get(0, "obj")? {
-                Value::Object(object) => match self.attributes_of(*object)? {
-                    Value::Dict(fields) => {
-                        Some(Value::Tuple(fields.into_iter().map(|(_, value)| value).collect()))
-                    }
-                    _ => None,
-                },
-                _ => None,
-            },
+            ("dataclasses", "astuple") => {
+                let Value::Object(object) = args.get(0, "obj")? else { return None };
+                let Value::Dict(fields) = self.attributes_of(*object)? else { return None };
+                Some(Value::Tuple(fields.into_iter().map(|(_, value)| value).collect()))
+            }
             ("dataclasses", "fields") => {
                 let class = match args.get(0, "class_or_instance")? {
                     Value::Object(object) => *self.classes.get(object)?,
