@@ -269,8 +269,8 @@ pub(crate) struct SpecArgs {
     /// Warps per CTA, a power of two.
     #[arg(long, value_name = "N", value_parser = warps, allow_negative_numbers = true)]
     pub(crate) num_warps: Option<u32>,
-    /// Pipeline depth of loops.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=32), allow_negative_numbers = true)]
+    /// Pipeline depth of loops; 0 and 1 for none.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=32), allow_negative_numbers = true)]
     pub(crate) num_stages: Option<u32>,
 }
 

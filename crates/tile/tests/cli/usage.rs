@@ -151,7 +151,7 @@ fn flags_that_say_nothing_and_files_that_cannot_be_written_are_named() {
     }
     for (arguments, told) in [
         ("info add.py --num-warps -1", "the number of warps is 1, 2, 4, 8, 16 or 32"),
-        ("info add.py --num-stages -1", "-1 is not in 1..=32"),
+        ("info add.py --num-stages -1", "-1 is not in 0..=32"),
         ("run add.py --grid -1", "extent -1 is outside 0 to"),
         ("check add.py::add_kernel#1", "only `run`, `bench` and `tune` take the number"),
     ] {

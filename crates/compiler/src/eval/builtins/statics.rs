@@ -113,7 +113,11 @@ impl Evaluator<'_> {
         };
         let switch = |name: &str| matches!(call.given(name), Some(Value::Const(value)) if value.truth() == Some(true));
         let options = ir::Loop {
-            stages: number("num_stages"),
+            // A loop that states none is not pipelined, whatever the kernel's depth.
+            stages: match call.given("num_stages") {
+                Some(Value::Const(Const::Int(_))) => number("num_stages").max(1),
+                _ => 0,
+            },
             unroll: number("loop_unroll_factor"),
             flatten: switch("flatten"),
             warp_specialize: switch("warp_specialize"),
