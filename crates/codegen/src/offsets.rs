@@ -61,7 +61,7 @@ pub(crate) fn narrow_in_loops(ptx: &str) -> String {
 }
 
 /// The lines of each loop, from the label to the last branch back to it.
-fn loops(lines: &[&str]) -> Vec<RangeInclusive<usize>> {
+pub(crate) fn loops(lines: &[&str]) -> Vec<RangeInclusive<usize>> {
     let mut begins: FxHashMap<&str, usize> = FxHashMap::default();
     let mut found = Vec::new();
     for (at, line) in lines.iter().enumerate() {

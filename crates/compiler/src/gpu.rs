@@ -44,6 +44,7 @@ mod direct;
 mod early;
 mod early_stores;
 pub mod exchange;
+pub mod flip;
 mod held;
 mod in_flight;
 mod invariants;

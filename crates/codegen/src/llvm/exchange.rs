@@ -8,6 +8,7 @@
 
 use smallvec::SmallVec;
 use tile_compiler::gpu::exchange::{Carrier, carrier};
+use tile_compiler::gpu::flip;
 use tile_compiler::ir::{Attrs, Elem, Inst, InstData, Value};
 use tile_compiler::layout::{Dim, LinearLayout};
 
@@ -241,8 +242,21 @@ impl Emitter<'_> {
         }
     }
 
-    /// Every thread writes its part of the source, and reads what the indices name.
+    /// Every thread writes its part of the source, and reads what the indices name, but for tiles that are read
+    /// backwards: their elements change lanes and registers.
     pub(super) fn gather(&mut self, inst: Inst, data: &InstData) -> Emitted {
+        if let Some(bits) = flip::within_warps(self.func, data) {
+            let (ty, values) =
+                (self.register_ty(data.operand(0))?, self.registers(data.operand(0)));
+            let mirrored =
+                (0..values.len()).map(|at| values[at ^ bits.register as usize]).collect();
+            let results = match bits.lane {
+                0 => mirrored,
+                lanes => self.shuffle_together(ty, mirrored, lanes.into()),
+            };
+            self.set(data.result(), results);
+            return Ok(());
+        }
         let Attrs::Axis(axis) = &data.attrs else { return Err(self.unsupported(data)) };
         let axis = axis.axis as usize;
         let (source, index) = (data.operand(0), data.operand(1));

@@ -120,7 +120,7 @@ impl Emitter<'_> {
 
     /// What the lane whose number differs in `mask` has of each of `values`: small ones travel several in a
     /// word.
-    fn shuffle_together(&mut self, ty: Ty, values: Vec<Val>, mask: i64) -> Vec<Val> {
+    pub(super) fn shuffle_together(&mut self, ty: Ty, values: Vec<Val>, mask: i64) -> Vec<Val> {
         let mask = Val::Int(mask);
         if !matches!(ty.bits(), 8 | 16) {
             return values.into_iter().map(|it| self.shuffle("bfly", ty, it, mask)).collect();

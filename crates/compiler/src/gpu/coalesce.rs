@@ -38,9 +38,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::LANES;
+use super::flip;
 use super::propagate::is_elementwise;
 use super::steps::Steps;
-use crate::analysis::axis::AxisInfos;
+use crate::analysis::axis::{AxisInfo, AxisInfos};
 use crate::ir::{
     AtomicOp, Attrs, Function, Inst, IntPredicate, Opcode, Region, Shape, Value, ValueDef,
 };
@@ -92,7 +93,7 @@ struct Common {
 impl Common {
     /// Whether a loop moves a line for a warp at a time, at most.
     fn walks_lines(&self) -> bool {
-        self.in_loop && self.widest.min(self.narrowest) * self.bytes * LANES <= LINE_BYTES
+        self.in_loop && self.width * self.bytes * LANES <= LINE_BYTES
     }
 
     /// Whether nothing is in the last `part` of `length` elements.
@@ -352,8 +353,12 @@ fn runs(func: &Function, infos: &AxisInfos, ptr: Value) -> bool {
 fn lies_anywhere(func: &Function, infos: &AxisInfos, access: Inst) -> bool {
     let ptr = func.insts[access].operand(0);
     let info = infos.get(func, ptr);
-    let is_known = |axis: usize| info.contiguity[axis] > 1 || info.constancy[axis] > 1;
-    !(0..info.rank()).any(is_known) && follows_from_tiles(func, ptr)
+    !(0..info.rank()).any(|axis| is_known_along(&info, axis)) && follows_from_tiles(func, ptr)
+}
+
+/// Whether it is known of some neighbors along `axis` how they lie beside each other.
+fn is_known_along(info: &AxisInfo, axis: usize) -> bool {
+    info.contiguity[axis] > 1 || info.constancy[axis] > 1
 }
 
 /// Whether `value` follows, element by element, from a tile that was read, from iteration to iteration too.
@@ -446,7 +451,9 @@ fn write_limits(
         }
         let whole = whole_limit(func, infos, *write, group.1[0]);
         lower(&mut limits, &[*write], whole);
-        let mut sharing = sources(func, &makers, *write);
+        let addressed =
+            !is_known_along(&infos.get(func, func.insts[*write].operand(0)), group.1[0]);
+        let mut sharing = sources(func, &makers, *write, addressed);
         sharing.retain(|inst| groups.get(inst).is_some_and(|other| *other == group));
         if !sharing.is_empty() {
             sharing.push(*write);
@@ -494,15 +501,22 @@ fn makers(func: &Function) -> SecondaryMap<Value, Option<Inst>> {
     makers
 }
 
-/// What the values that `write` writes come from, element by element or by scans.
-fn sources(func: &Function, makers: &SecondaryMap<Value, Option<Inst>>, write: Inst) -> Vec<Inst> {
+/// What the values that `write` writes come from, element by element or by scans, and, if it is `addressed` by
+/// what was read, where it writes them.
+fn sources(
+    func: &Function,
+    makers: &SecondaryMap<Value, Option<Inst>>,
+    write: Inst,
+    addressed: bool,
+) -> Vec<Inst> {
     let mut seen = FxHashSet::default();
     let mut open = vec![write];
     while let Some(inst) = open.pop() {
         let data = &func.insts[inst];
         let slots = match data.opcode {
+            Opcode::Gather if flip::axis_of(func, data).is_some() => 0..1,
             Opcode::Gather => 1..2,
-            Opcode::Store | Opcode::AtomicRmw | Opcode::AtomicCas => 1..3,
+            Opcode::Store | Opcode::AtomicRmw | Opcode::AtomicCas => usize::from(!addressed)..3,
             Opcode::Scan => 0..data.operands.len(),
             opcode if is_elementwise(opcode) => 0..3,
             _ => 0..0,
@@ -517,7 +531,8 @@ fn sources(func: &Function, makers: &SecondaryMap<Value, Option<Inst>>, write: I
 
 /// The neighbors along `axis` that one thread may hold so that a warp writes whole sectors: those of
 /// one instruction. On an H100, gradients of normalized rows of 1,000 that all programs add up in memory take 0.26
-/// times as long with neighbors in neighboring threads as with four in each, which are added one by one.
+/// times as long with neighbors in neighboring threads as with four in each, which are added one by one. Where
+/// elements follow from what was read, such as rows by their numbers, neighbors are often neighbors in memory too.
 fn write_limit(func: &Function, infos: &AxisInfos, inst: Inst, axis: usize) -> usize {
     let data = &func.insts[inst];
     let ptr = data.operand(0);
@@ -525,7 +540,9 @@ fn write_limit(func: &Function, infos: &AxisInfos, inst: Inst, axis: usize) -> u
     let alike = data.operand_opt(2).map_or(i64::MAX, |mask| infos.get(func, mask).constancy[axis]);
     let widest = match (data.opcode, &data.attrs) {
         (Opcode::Store, _) => vector_elements(func, infos, ptr, axis),
-        (_, Attrs::Atomic(atomic)) if atomic.op == AtomicOp::FAdd => widest_vector(func, ptr),
+        (_, Attrs::Atomic(atomic)) if atomic.op == AtomicOp::FAdd => {
+            if is_known_along(&infos.get(func, ptr), axis) { widest_vector(func, ptr) } else { 1 }
+        }
         _ => 1,
     };
     widest.min(alike as usize)

@@ -4,7 +4,7 @@
 
 use smallvec::SmallVec;
 
-use super::exchange;
+use super::{exchange, flip};
 use crate::ir::{Attrs, Function, InstData, Opcode};
 use crate::layout::{Dim, LayoutError, LinearLayout};
 
@@ -46,7 +46,9 @@ pub(super) fn to_operand(
         (Opcode::Join, _) => Ok(layout.split_axis().map(|(_, halves)| halves)),
         (Opcode::Split, _) => layout.join_axis().map(Some),
         (Opcode::Cat, _) => Ok(halve_registers(layout)),
-        (Opcode::Gather, _) if slot == 1 => Ok(Some(layout.clone())),
+        (Opcode::Gather, _) if slot == 1 || flip::axis_of(func, data).is_some() => {
+            Ok(Some(layout.clone()))
+        }
         (Opcode::Scan, _) => Ok(Some(layout.clone())),
         _ => Ok(None),
     }
@@ -70,7 +72,9 @@ pub(super) fn to_result(
         (Opcode::Join, _) => layout.join_axis().map(Some),
         (Opcode::Split, _) => Ok(layout.split_axis().map(|(_, halves)| halves)),
         (Opcode::Cat, _) => double_registers(layout).map(Some),
-        (Opcode::Gather, _) if slot == 1 => Ok(Some(layout.clone())),
+        (Opcode::Gather, _) if slot == 1 || flip::axis_of(func, data).is_some() => {
+            Ok(Some(layout.clone()))
+        }
         (Opcode::Reduce, Attrs::Axis(axis)) => reduced(layout, axis.axis as usize).map(Some),
         (Opcode::Scan, _) => Ok(Some(layout.clone())),
         (Opcode::Sort, _) => {

@@ -16,6 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::LowerError;
 use super::exchange::{Places, scan_bytes, sort_bytes};
+use super::flip;
 use super::in_flight::{Reading, left_pending};
 use crate::ir::{Attrs, Elem, Function, Inst, InstData, Opcode, Region, Scalar, Type, Value};
 use crate::layout::{Conversion, LayoutError, plan_conversion};
@@ -408,7 +409,10 @@ fn scratch_bytes(func: &Function, data: &InstData) -> Result<u32, LowerError> {
         (Opcode::Reduce, Attrs::Axis(axis)) => reduce_bytes(func, data, axis.axis as usize),
         (Opcode::Scan, _) => Ok(scan_bytes(func, data)),
         (Opcode::Sort, _) => Ok(sort_bytes(func, data)),
-        (Opcode::Gather, _) => Ok(tile_bytes(func, data.operand(0))),
+        (Opcode::Gather, _) => {
+            let moves = flip::within_warps(func, data).is_none();
+            Ok(if moves { tile_bytes(func, data.operand(0)) } else { 0 })
+        }
         (Opcode::BulkStore, _) => Ok(tile_bytes(func, data.operand(1))),
         (Opcode::Histogram, _) => Ok(tile_bytes(func, data.result())),
         (Opcode::AtomicRmw | Opcode::AtomicCas, _) => {

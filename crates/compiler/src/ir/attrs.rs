@@ -6,6 +6,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use half::{bf16, f16};
 use smallvec::SmallVec;
 
 use super::{Scalar, Shape};
@@ -483,6 +484,29 @@ impl Constant {
     pub fn int(scalar: Scalar, value: i128) -> Constant {
         let mask = if scalar.bits() == 64 { u64::MAX } else { (1 << scalar.bits()) - 1 };
         Constant { bits: value as u64 & mask }
+    }
+
+    /// The constant for `number` in the encoding of the float type `scalar`, if that is exact and has more than 8 bits.
+    pub fn float(scalar: Scalar, number: f64) -> Option<Constant> {
+        let bits = match scalar {
+            Scalar::F16 => f16::from_f64(number).to_bits().into(),
+            Scalar::BF16 => bf16::from_f64(number).to_bits().into(),
+            Scalar::F32 => (number as f32).to_bits().into(),
+            Scalar::F64 => number.to_bits(),
+            _ => return None,
+        };
+        Some(Constant { bits }).filter(|constant| constant.number(scalar) == Some(number))
+    }
+
+    /// The number that it is in the encoding of the float type `scalar`, unless that has 8 bits.
+    pub fn number(&self, scalar: Scalar) -> Option<f64> {
+        match scalar {
+            Scalar::F16 => Some(f16::from_bits(self.bits as u16).to_f64()),
+            Scalar::BF16 => Some(bf16::from_bits(self.bits as u16).to_f64()),
+            Scalar::F32 => Some(f32::from_bits(self.bits as u32).into()),
+            Scalar::F64 => Some(f64::from_bits(self.bits)),
+            _ => None,
+        }
     }
 }
 

@@ -89,6 +89,20 @@ impl LinearLayout {
         })
     }
 
+    /// The bits that lead from each element to the one as far from the other end of `axis`, as XOR: all that move
+    /// along it, each once. `None` as for reductions, and where bits do not move by a power of two each.
+    pub fn mirror_bits(&self, axis: usize) -> Option<PlaceMasks> {
+        let bits = self.reduction_bits(axis)?;
+        let places = [
+            (Dim::Register, bits.register),
+            (Dim::Lane, bits.lane),
+            (Dim::Warp, bits.warp),
+            (Dim::Cta, bits.cta),
+        ];
+        let inputs = places.map(|(dim, mask)| (dim, mask as usize));
+        (Some(self.apply_packed(self.pack_input(&inputs))) == self.axis_mask(axis)).then_some(bits)
+    }
+
     fn place_masks(&self, mask: impl Fn(Dim) -> u32) -> PlaceMasks {
         PlaceMasks {
             register: mask(Dim::Register),

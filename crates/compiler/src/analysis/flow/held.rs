@@ -1,9 +1,7 @@
 //! What a lane holds, as far as it matters to a reduction that counts it, and what operations make
 //! of it.
 
-use half::{bf16, f16};
-
-use crate::ir::{Opcode, Scalar};
+use crate::ir::{Constant, Opcode, Scalar};
 
 /// From this size on a number is taken for an infinity: its exponential is none of the others.
 const FAR: f64 = 80.0;
@@ -60,13 +58,7 @@ impl Holds {
 
     /// The number that a float constant of this type is, unless it is of 8 bits.
     pub(in crate::analysis) fn constant(number: Scalar, bits: u64) -> Holds {
-        Holds::Number(match number {
-            Scalar::F16 => f16::from_bits(bits as u16).to_f64(),
-            Scalar::BF16 => bf16::from_bits(bits as u16).to_f64(),
-            Scalar::F32 => f32::from_bits(bits as u32).into(),
-            Scalar::F64 => f64::from_bits(bits),
-            _ => return Holds::Any,
-        })
+        Constant { bits }.number(number).map_or(Holds::Any, Holds::Number)
     }
 }
 
