@@ -221,8 +221,8 @@ enum Wish {
     /// So many registers that all loads are on their way at once, where a reduction waits for the last of
     /// them and a multiprocessor is full of warps: fewer of these are worth it only if they read earlier. On
     /// an H100, groups of 128 numbers that each get a scale take 0.996 times as long so, and 1.004 with a
-    /// quarter of the CTAs less that read no earlier. With half of the CTAs, sums of 44 tensors whose rows are reduced
-    /// take 1.2 times as long on an H200.
+    /// quarter of the CTAs less that read no earlier. With two CTAs of the four that fit, sums of 44
+    /// tensors whose rows are reduced take 1.2 times as long on an H200.
     AllLoads(u32),
     /// As many CTAs on each multiprocessor as may be: others keep the memory busy while one waits.
     Blocks {
@@ -351,6 +351,8 @@ impl Wish {
         /// Where the assembler left so many registers of a full multiprocessor unused, it uses no more
         /// when it may: with ptxas 12.9, none of 42 such kernels of published packages did.
         const SPARE: u32 = 5;
+        /// CTAs that keep the memory busy while some of them wait for their last loads.
+        const FEWEST: u32 = 4;
         let Manifest { num_warps, shared_bytes, .. } = manifest;
         let (resident, _) = limits.resident_blocks(*num_warps, registers, *shared_bytes);
         match self {
@@ -368,7 +370,7 @@ impl Wish {
             }
             Wish::AllLoads(needed) => {
                 let (fewer, _) = limits.resident_blocks(*num_warps, needed, *shared_bytes);
-                (fewer < resident && resident < 2 * fewer).then_some(fewer)
+                (FEWEST..resident).contains(&fewer).then_some(fewer)
             }
             Wish::Block => {
                 let waits = resident * num_warps < ENOUGH_WARPS;
@@ -610,6 +612,8 @@ mod tests {
         assert_eq!(in_loops.settled(limits, &manifest, 32, 16), in_loops);
         assert_eq!(Wish::AllLoads(48).blocks(limits, &manifest, 32), Some(10));
         assert_eq!(Wish::AllLoads(34).blocks(limits, &manifest, 34), None, "as many fit anyway");
+        let of_many_warps = Manifest { num_warps: 16, ..Manifest::default() };
+        assert_eq!(Wish::AllLoads(64).blocks(limits, &of_many_warps, 32), None, "two are too few");
     }
 
     #[test]

@@ -233,6 +233,16 @@ impl Host<'_> {
     }
 }
 
+/// What a text is that spells one literal, as variables of the environment do.
+fn literal(text: &str) -> Value {
+    match text.trim() {
+        "None" => Value::None,
+        "True" => Value::Bool(Some(true)),
+        "False" => Value::Bool(Some(false)),
+        number => number.parse().map_or(Value::Unknown, |number| Value::Int(Some(number))),
+    }
+}
+
 /// One of Python's own functions.
 fn python_call(name: &str, args: &Args<'_>) -> Value {
     let positional = args.positional();
@@ -254,12 +264,14 @@ fn python_call(name: &str, args: &Args<'_>) -> Value {
         ("int" | "float", [Value::Tensor(tensor)]) if let Some(number) = data::item(tensor) => {
             python_call(name, &Args(&[(None, number)]))
         }
+        ("int", [Value::Str(text)]) => Value::Int(text.trim().parse().ok()),
         ("int", _) => Value::Int(None),
         ("float", [Value::Int(value)]) => Value::Float(value.map(|value| value as f64)),
         ("float", [Value::Float(value)]) => Value::Float(*value),
         ("float", [Value::Str(text)]) => Value::Float(text.parse().ok()),
         ("float", _) => Value::Float(None),
         ("bool", [value]) => Value::Bool(operators::truth(value)),
+        ("eval", [Value::Str(text)]) => literal(text),
         ("abs", [Value::Int(value)]) => Value::Int(value.and_then(i128::checked_abs)),
         ("abs", [Value::Float(value)]) => Value::Float(value.map(f64::abs)),
         ("min" | "max", _) if args.keywords().is_empty() => extremum(name, &positional),

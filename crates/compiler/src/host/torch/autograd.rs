@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::hir::{BinaryOp, Function, Name, Param, ParamKind};
+use crate::hir::{BinaryOp, Expr, Function, Name, Param, ParamKind};
 use crate::host::code::arguments::Args;
 use crate::host::torch::fits;
 use crate::host::torch::tape::By;
@@ -188,6 +188,10 @@ impl Host<'_> {
         let output = self.forward((class.file, &scope, around.as_ref()), &context, args);
         self.without_gradients = self.without_gradients.saturating_sub(1);
         let output = self.numbered(output);
+        let output = match self.writes_to_inputs(class.file, &scope) {
+            true => output,
+            false => self.apart_from_inputs(args, output),
+        };
         let output = self.following("apply", args.iter().map(|(_, given)| given), output);
         match self.method(class.file, &scope, "backward") {
             Some(backward) => {
@@ -231,6 +235,17 @@ impl Host<'_> {
             }
             output => output,
         }
+    }
+
+    /// Whether a class says that it changes what it is given in place.
+    fn writes_to_inputs(&self, file: FileId, class: &[Name]) -> bool {
+        let marks =
+            |expr: &Expr| matches!(expr, Expr::Attribute { attr, .. } if &**attr == "mark_dirty");
+        ["forward", "setup_context"].iter().any(|name| {
+            let method = self.method(file, class, name);
+            let function = method.and_then(|at| function(self.sources, at));
+            function.is_some_and(|function| function.body.exprs.values().any(marks))
+        })
     }
 
     /// Runs `forward`, and `setup_context` where the class has one.

@@ -220,6 +220,20 @@ impl Host<'_> {
         made
     }
 
+    /// What a function gave of what it was given, as variables of their own: gradients of them reach the function.
+    pub(crate) fn apart_from_inputs(&mut self, args: &Given, mut output: Value) -> Value {
+        if self.records() && self.follows_any(args) {
+            let given: Vec<u32> =
+                tensors_in(args).into_iter().filter_map(Tensor::variable).collect();
+            output.change_tensors(&mut |tensor| {
+                if tensor.variable().is_some_and(|variable| given.contains(&variable)) {
+                    self.detach(tensor);
+                }
+            });
+        }
+        output
+    }
+
     /// Gives a tensor a variable of its own in the memory that it is in.
     pub(crate) fn detach(&mut self, tensor: &mut Tensor) {
         if let Some(storage) = tensor.storage.as_mut().filter(|_| self.launcher.is_some()) {
