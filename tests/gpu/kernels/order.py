@@ -115,3 +115,37 @@ def reduce_kernel(x_ptr, out_ptr, at_ptr, ROWS: tl.constexpr, COLS: tl.constexpr
     x = tl.load(x_ptr + rows[:, None] * COLS + tl.arange(0, COLS)[None, :])
     tl.store(out_ptr + rows, tl.sum(x, 1))
     tl.store(at_ptr + rows, tl.argmax(x, 1))
+
+
+# tile: out = empty(16, 64, dtype=i32)
+# tile: joined_kernel[(1,)](out, 1024)
+# tile: assert allclose(out.to(fp32), arange(1024).reshape(16, 64).to(fp32))
+
+# tile: out = zeros(16, 64, dtype=i32)
+# tile: joined_kernel[(1,)](out, 1000, num_warps=8)
+@triton.jit
+def joined_kernel(out_ptr, n):
+    """Numbers from 0, of which neighbors along a row come from four tiles and are written one by one."""
+    at = tl.arange(0, 16)[:, None] * 64 + tl.arange(0, 16)[None, :] * 4
+    rows = tl.reshape(tl.join(tl.join(at, at + 2), tl.join(at + 1, at + 3)), (16, 64))
+    places = tl.arange(0, 16)[:, None] * 64 + tl.arange(0, 64)[None, :]
+    tl.store(out_ptr + places, rows, mask=places < n)
+
+
+# tile: x, out = randn(8, 64), empty(8, 64)
+# tile: turned_kernel[(1,)](x, out, ROWS=8, COLUMNS=64, num_warps=4)
+# tile: assert allclose(out.sum(1), x.sum(1), rtol=1e-4, atol=1e-4)
+
+# tile: x, out = randn(4, 512, dtype=fp16), empty(4, 512, dtype=fp16)
+# tile: turned_kernel[(1,)](x, out, ROWS=4, COLUMNS=512, num_warps=8)
+
+# tile: x, out = randint(0, 100, (16, 32), dtype=i8), empty(16, 32, dtype=i8)
+# tile: turned_kernel[(1,)](x, out, ROWS=16, COLUMNS=32, num_warps=1)
+
+# tile: x, out = randint(0, 100, (64, 4), dtype=i64), empty(64, 4, dtype=i64)
+# tile: turned_kernel[(1,)](x, out, ROWS=64, COLUMNS=4, num_warps=2)
+@triton.jit
+def turned_kernel(x_ptr, out_ptr, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    """Rows backwards, which warps hold whole or in parts."""
+    places = tl.arange(0, ROWS)[:, None] * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+    tl.store(out_ptr + places, tl.flip(tl.load(x_ptr + places), 1))

@@ -540,8 +540,10 @@ fn write_limit(func: &Function, infos: &AxisInfos, inst: Inst, axis: usize) -> u
     let alike = data.operand_opt(2).map_or(i64::MAX, |mask| infos.get(func, mask).constancy[axis]);
     let widest = match (data.opcode, &data.attrs) {
         (Opcode::Store, _) => vector_elements(func, infos, ptr, axis),
-        (_, Attrs::Atomic(atomic)) if atomic.op == AtomicOp::FAdd => {
-            if is_known_along(&infos.get(func, ptr), axis) { widest_vector(func, ptr) } else { 1 }
+        (_, Attrs::Atomic(atomic))
+            if atomic.op == AtomicOp::FAdd && is_known_along(&infos.get(func, ptr), axis) =>
+        {
+            widest_vector(func, ptr)
         }
         _ => 1,
     };

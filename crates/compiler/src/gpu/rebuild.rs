@@ -181,6 +181,11 @@ impl Rebuilder<'_> {
         read: impl Fn(&mut Self, Value, &LinearLayout) -> Written,
     ) -> Result<(), LowerError> {
         let data = &self.old.insts[inst];
+        if let Some(near) = self.of_parts(data, layout)? {
+            self.write_from(inst, &near, read)?;
+            let id = self.new.intern_layout(layout.clone());
+            return self.convert(data.result(), id);
+        }
         let mut operands = Vec::with_capacity(data.operands.len());
         for (slot, operand) in data.operands.iter().enumerate() {
             let asked = propagate::to_operand(self.old, data, slot, layout)?;
@@ -191,6 +196,33 @@ impl Rebuilder<'_> {
             });
         }
         self.emit(inst, data, operands, Some(layout))
+    }
+
+    /// The layout in which tiles are put together without moving elements, where that is not `layout`: each thread has
+    /// the parts of its elements, those of pairs next to each other.
+    fn of_parts(
+        &self,
+        data: &InstData,
+        layout: &LinearLayout,
+    ) -> Result<Option<LinearLayout>, LowerError> {
+        let puts_together = matches!(data.opcode, Opcode::Join | Opcode::Cat);
+        if !puts_together || !self.is_tile(data.operand(0)) {
+            return Ok(None);
+        }
+        let near = match data.opcode {
+            Opcode::Join if layout.split_axis().is_none() => layout.with_pairs_in_registers(),
+            _ => Some(layout.clone()),
+        };
+        let parts = match near {
+            Some(near) => propagate::to_operand(self.old, data, 0, &near)?,
+            None => None,
+        };
+        let parts = match parts {
+            Some(parts) => parts,
+            None => default_layout(self.old, self.old.ty(data.operand(0)).shape())?,
+        };
+        let whole = propagate::to_result(self.old, data, 0, &parts)?;
+        Ok(whole.filter(|whole| whole != layout))
     }
 
     pub(super) fn emit(

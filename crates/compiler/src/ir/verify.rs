@@ -14,7 +14,8 @@
 //!    relation that their documentation states (`check_explicit`).
 //! 6. *Control flow.* Region arguments, yielded values, inits and results agree in type.
 //! 7. *Levels.* At tile level no type has a layout and no operation of the GPU group occurs; at
-//!    GPU level every tile has a layout whose outputs are the tile's extents.
+//!    GPU level every tile has a layout whose outputs are the tile's extents, and pairs that are
+//!    put together or taken apart are neighbors in a thread's registers.
 //! 8. *Parameters.* The body has one argument per parameter, all scalars.
 //!
 //! An error here is always a bug of the stage before, never of the user.
@@ -194,7 +195,22 @@ impl Verifier<'_> {
     /// Invariant 7 for operations.
     fn check_level(&self, data: &InstData) -> Check {
         let gpu_only = data.opcode >= Opcode::ConvertLayout;
-        ensure(!gpu_only || self.func.level == Level::Gpu, || "at tile level".to_owned())
+        ensure(!gpu_only || self.func.level == Level::Gpu, || "at tile level".to_owned())?;
+        self.check_pairs(data)
+    }
+
+    /// Pairs are put together and taken apart within threads, where their elements are next to each other.
+    fn check_pairs(&self, data: &InstData) -> Check {
+        let (half, whole) = match data.opcode {
+            Opcode::Join => (data.operand(0), data.result()),
+            Opcode::Split => (data.results[0], data.operand(0)),
+            _ => return Ok(()),
+        };
+        let layout = |value: Value| self.func.ty(value).layout().map(|id| &self.func.layouts[id]);
+        let (Some(half), Some(whole)) = (layout(half), layout(whole)) else { return Ok(()) };
+        ensure(half.join_axis().as_ref() == Ok(whole), || {
+            "its pairs are not in neighboring registers".to_owned()
+        })
     }
 
     /// Invariants 5 and 6.

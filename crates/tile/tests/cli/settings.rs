@@ -203,7 +203,7 @@ fn flags_that_make_no_sense_are_refused() {
         "--arch hopper",
         "--triton 3.7",
         "--num-warps 3",
-        "--num-stages 0",
+        "--num-stages 33",
         "--deny loud",
         "--set BLOCK",
         "--type x_ptr=*f99",
@@ -216,7 +216,7 @@ fn flags_that_make_no_sense_are_refused() {
         2 error: invalid value 'hopper' for '--arch <ARCH>': `hopper` is not an architecture; write it like sm_90a
         2 error: invalid value '3.7' for '--triton <3.6|3.9>'
         2 error: invalid value '3' for '--num-warps <N>': the number of warps is 1, 2, 4, 8, 16 or 32
-        2 error: invalid value '0' for '--num-stages <N>': 0 is not in 1..=32
+        2 error: invalid value '33' for '--num-stages <N>': 33 is not in 0..=32
         2 error: invalid value 'loud' for '--deny <LEVEL>'
         2 error: invalid value 'BLOCK' for '--set <NAME=VALUE>': write NAME=VALUE
         2 error: --type x_ptr=*f99: "*f99" is not a type; types are spelled like *fp16, *i64, fp32, i32 or tensordesc<fp16[64, 64]>, with :16 for divisible by 16 and :1 for equal to one
