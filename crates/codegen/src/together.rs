@@ -3,10 +3,10 @@
 //! Warps drift apart while they wait for memory: one writes while the next still reads. Where a kernel runs straight
 //! through, a barrier in front of its first write has what the CTA writes arrive at once. That is worth the wait
 //!
-//! - where threads that have met before write narrowly, since rows begin anywhere: a line of the cache is whole by what
-//!   several instructions write, and goes to memory once if they follow each other. On an H200, rows of 7881 elements that are
-//!   no vectors take 0.988 to 0.997 times as long in a softmax. Where they have not met, as in gradients of covariances that
-//!   are written field by field, it takes 1.06 times as long;
+//! - where threads write narrowly, since rows begin anywhere: a line of the cache is whole by what several instructions
+//!   write, and goes to memory once if they follow each other. On an H200, rows of 7881 elements that are no vectors take 0.988
+//!   to 0.997 times as long in a softmax. Records that are written field by field are whole by what one warp writes: gradients
+//!   of covariances took 1.06 times as long;
 //! - where a read goes where another one says: warps that wait for memory twice drift farther apart, and those that read
 //!   the same lines no longer find them in the cache. Columns gathered by an index take 0.956 to 0.99 times as long.
 //!
@@ -22,12 +22,12 @@
 
 use std::path::Path;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use tile_compiler::artifact::Manifest;
 
-use crate::address::registers;
+use crate::address::{Printed, registers};
 use crate::depth_first::Statement;
-use crate::orders::{Candidate, Printed};
+use crate::orders::{self, Candidate};
 use crate::ptxas::{self, Assembled};
 use crate::trials::Trials;
 
@@ -43,7 +43,7 @@ pub(crate) fn or_together(
         return best;
     }
     let Ok(other) = ptxas::assemble(tool, &ptx, &manifest.arch) else { return best };
-    if takes_no_more(&best.1, &other) { (Printed { ptx, ..best.0 }, other) } else { best }
+    if takes_no_more(&best.1, &other) { (orders::Printed { ptx, ..best.0 }, other) } else { best }
 }
 
 /// `ptx` with a barrier in front of its first write to global memory, where it has reads before that, runs
@@ -54,9 +54,8 @@ fn write_together(ptx: &str, num_warps: u32) -> Option<String> {
     let runs_straight = !ptx.contains(".func") && !words(ptx).any(|word| PARTS.contains(&word));
     // On the same line: the map of lines stays true.
     let may_wait = num_warps > 1 && before.contains("ld.global") && runs_straight;
-    let have_met = before.contains("bar.sync");
-    (may_wait && (have_met && writes_narrowly(ptx) || follows_reads(before)))
-        .then(|| format!("{before}\tbar.sync 0; {}", rest.trim_start()))
+    let gains = (writes_narrowly(ptx) && !writes_fields(ptx)) || follows_reads(before);
+    (may_wait && gains).then(|| format!("{before}\tbar.sync 0; {}", rest.trim_start()))
 }
 
 /// Whether a thread writes a tile by instructions that move less than the widest ones.
@@ -67,6 +66,31 @@ fn writes_narrowly(ptx: &str) -> bool {
     const FEWEST: usize = 4;
     let kinds = ptx.split("st.global").skip(1).filter_map(|rest| rest.split_whitespace().next());
     kinds.filter(|kind| written_bits(kind) < WIDEST).count() >= FEWEST
+}
+
+/// Whether a thread writes elements next to each other one by one, as the fields of records.
+fn writes_fields(ptx: &str) -> bool {
+    /// What memory writes as a whole, in bytes.
+    const SECTOR: i64 = 32;
+    let sums: FxHashMap<&str, (&str, i64)> = ptx.lines().filter_map(sum).collect();
+    let places = ptx.split("st.global").skip(1).filter_map(place);
+    let mut fields: Vec<(&str, i64)> = places
+        .map(|place| {
+            let (base, distance) = place.split_once('+').unwrap_or((place, "0"));
+            let (from, more) = sums.get(base).copied().unwrap_or((base, 0));
+            (from, more + distance.trim().parse().unwrap_or(0))
+        })
+        .collect();
+    fields.sort_unstable();
+    let is_near = |pair: &[(&str, i64)]| pair[0].0 == pair[1].0 && pair[1].1 - pair[0].1 < SECTOR;
+    fields.windows(2).any(is_near)
+}
+
+/// An address that is another one and a distance.
+fn sum(line: &str) -> Option<(&str, (&str, i64))> {
+    let Printed { op: "add.s64", operands } = Printed::of(line)? else { return None };
+    let &[to, from, distance] = &operands[..] else { return None };
+    Some((to, (from, distance.parse().ok()?)))
 }
 
 /// The bits that a write of this kind moves, `.v4.b32` for one.
@@ -115,11 +139,11 @@ fn takes_no_more(best: &Assembled, other: &Assembled) -> bool {
 mod tests {
     use super::*;
 
-    /// A word is read, threads meet, and words are written.
+    /// A word is read, and words are written.
     fn copy(words: usize) -> String {
         let write = |at| format!("\t@%p1 st.global.b32 \t[%rd{at}], %r1;\n");
         let writes: String = (0..words).map(write).collect();
-        format!("\tld.global.b32 %r1, [%rd9];\n\tbar.sync \t0;\n{writes}\tret;\n")
+        format!("\tld.global.b32 %r1, [%rd9];\n{writes}\tret;\n")
     }
 
     #[test]
@@ -129,8 +153,10 @@ mod tests {
         assert_eq!(write_together(&copy(3), 4), None, "results of reductions");
         let vectors = copy(4).replace(".b32", ".v4.b32");
         assert_eq!(write_together(&vectors, 4), None, "whole vectors");
-        let apart = copy(4).replace("\tbar.sync \t0;\n", "");
-        assert_eq!(write_together(&apart, 4), None, "threads have not met");
+        let fields = (1..4).fold(copy(4), |ptx, at| {
+            ptx.replace(&format!("[%rd{at}]"), &format!("[%rd0+{}]", 4 * at))
+        });
+        assert_eq!(write_together(&fields, 4), None, "fields of records");
     }
 
     #[test]
