@@ -425,8 +425,7 @@ fn nearest_first(func: &Function, ptr: Value) -> Option<SmallVec<[usize; 4]>> {
 fn stride_limit(func: &Function, infos: &AxisInfos, ptr: Value, axis: usize) -> usize {
     let info = infos.get(func, ptr);
     let bytes = element_bytes(func, ptr);
-    let alone = info.contiguity[axis] == 1 && info.constancy[axis] == 1;
-    if alone && info.alignment(bytes) > bytes { 1 } else { usize::MAX }
+    if !is_known_along(&info, axis) && info.alignment(bytes) > bytes { 1 } else { usize::MAX }
 }
 
 /// How many neighbors a thread may hold for writes, and for reads of one group with a write whose

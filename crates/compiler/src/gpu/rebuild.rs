@@ -213,11 +213,8 @@ impl Rebuilder<'_> {
             Opcode::Join if layout.split_axis().is_none() => layout.with_pairs_in_registers(),
             _ => Some(layout.clone()),
         };
-        let parts = match near {
-            Some(near) => propagate::to_operand(self.old, data, 0, &near)?,
-            None => None,
-        };
-        let parts = match parts {
+        let parts = near.map(|near| propagate::to_operand(self.old, data, 0, &near)).transpose()?;
+        let parts = match parts.flatten() {
             Some(parts) => parts,
             None => default_layout(self.old, self.old.ty(data.operand(0)).shape())?,
         };

@@ -263,18 +263,17 @@ fn simplify(func: &Function, inst: Inst, ranges: &Ranges) -> Simpler {
             None if data.operand(1) == data.operand(2) => Simpler::Value(data.operand(1)),
             None => Simpler::No,
         },
-        Opcode::ExtS | Opcode::ExtU | Opcode::Trunc => match constant(0) {
-            Some(bits) => fold_cast(data.opcode, func.ty(data.operand(0)), ty, bits),
-            None => Simpler::No,
-        },
-        Opcode::FTrunc => match constant(0) {
-            Some(bits) => fold_rounded(func.ty(data.operand(0)), ty, bits),
-            None => Simpler::No,
-        },
-        Opcode::FToS | Opcode::FToU => match constant(0) {
-            Some(bits) => fold_to_int(data.opcode, func.ty(data.operand(0)), ty, bits),
-            None => Simpler::No,
-        },
+        Opcode::ExtS
+        | Opcode::ExtU
+        | Opcode::Trunc
+        | Opcode::FTrunc
+        | Opcode::FToS
+        | Opcode::FToU => {
+            let types = func.ty(data.operand(0)).number().zip(ty.number());
+            let cast = constant(0).zip(types);
+            let folded = cast.and_then(|(bits, types)| fold_cast(data.opcode, types, bits));
+            folded.map_or(Simpler::No, |constant| Simpler::Constant(constant.bits))
+        }
         Opcode::Cmp => match (&data.attrs, constant(0), constant(1)) {
             (Attrs::IntCompare(compare), Some(lhs), Some(rhs)) => {
                 fold_compare(compare, func.ty(data.operand(0)), lhs, rhs)
@@ -314,29 +313,21 @@ fn narrow(func: &Function, inst: Inst, ranges: &Ranges) -> Simpler {
     }
 }
 
-fn fold_cast(opcode: Opcode, from: &Type, to: &Type, bits: u64) -> Simpler {
-    let (Some(from), Some(to)) = (from.number(), to.number()) else { return Simpler::No };
-    let value = if opcode == Opcode::ExtS { signed(from, bits) } else { i128::from(bits) };
-    Simpler::Constant(Constant::int(to, value).bits)
-}
-
-/// A float that becomes one of fewer bits which can be the same number.
-fn fold_rounded(from: &Type, to: &Type, bits: u64) -> Simpler {
-    let (Some(from), Some(to)) = (from.number(), to.number()) else { return Simpler::No };
+/// A constant of another type, such as what a load of integers takes where it is masked off. Floats that the type
+/// does not hold become what hardware makes of them.
+fn fold_cast(opcode: Opcode, (from, to): (Scalar, Scalar), bits: u64) -> Option<Constant> {
     let number = Constant { bits }.number(from);
-    let rounded = number.and_then(|number| Constant::float(to, number));
-    rounded.map_or(Simpler::No, |constant| Simpler::Constant(constant.bits))
-}
-
-/// A float that becomes an integer, such as what a load of integers takes where it is masked off. Those beyond what
-/// the integer's type holds become what hardware makes of them.
-fn fold_to_int(opcode: Opcode, from: &Type, to: &Type, bits: u64) -> Simpler {
-    let (Some(from), Some(to)) = (from.number(), to.number()) else { return Simpler::No };
-    let number = Constant { bits }.number(from).map(f64::trunc);
-    let most = f64::from(1u32 << (to.bits().min(32) - 1));
-    let least = if opcode == Opcode::FToS { -most } else { 0.0 };
-    let number = number.filter(|number| (least..most).contains(number));
-    number.map_or(Simpler::No, |number| Simpler::Constant(Constant::int(to, number as i128).bits))
+    match opcode {
+        Opcode::FTrunc => Constant::float(to, number?),
+        Opcode::FToS | Opcode::FToU => {
+            let most = f64::from(1u32 << (to.bits().min(32) - 1));
+            let least = if opcode == Opcode::FToS { -most } else { 0.0 };
+            let number = number.map(f64::trunc).filter(|number| (least..most).contains(number))?;
+            Some(Constant::int(to, number as i128))
+        }
+        Opcode::ExtS => Some(Constant::int(to, signed(from, bits))),
+        _ => Some(Constant::int(to, i128::from(bits))),
+    }
 }
 
 fn fold_compare(compare: &IntCompare, ty: &Type, lhs: u64, rhs: u64) -> Simpler {
