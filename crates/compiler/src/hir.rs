@@ -246,6 +246,8 @@ pub enum ItemKind {
     Element {
         /// Holds the call.
         body: Arc<Body>,
+        /// Where its parts stand.
+        map: Arc<SourceMap>,
         /// The call.
         call: ExprId,
         /// Which element it is, from 0.

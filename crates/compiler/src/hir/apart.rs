@@ -83,6 +83,20 @@ fn same_head(old: &Item, new: &Item) -> bool {
                     && annotation == new_annotation
                     && moved.map(body, map, new_map)
             }
+            (
+                ItemKind::Element { body, map, call, index },
+                ItemKind::Element {
+                    body: new_body,
+                    map: new_map,
+                    call: new_call,
+                    index: new_index,
+                },
+            ) => {
+                body == new_body
+                    && call == new_call
+                    && index == new_index
+                    && moved.map(body, map, new_map)
+            }
             (old, new) => old == new,
         }
 }

@@ -105,7 +105,7 @@ fn print_item(out: &mut String, item: &Item) {
             let annotation = printer.optional(": ", *annotation);
             let _ = writeln!(out, "assign{annotation} = {}", printer.expr(*value));
         }
-        ItemKind::Element { body, call, index } => {
+        ItemKind::Element { body, call, index, .. } => {
             let _ = writeln!(out, "element {index} of {}", Printer { body }.expr(*call));
         }
         ItemKind::Unknown => out.push_str("unknown\n"),

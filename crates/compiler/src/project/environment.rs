@@ -2,12 +2,17 @@
 
 use rustc_hash::FxHashSet;
 
+use super::launchers::is_test;
+use super::ways::{imported_files, is_of_environment, ways};
 use super::{ItemRef, Resolution, Sources, resolve_item};
 use crate::hir::{Body, Expr, ExprId, Item, ItemKind, Literal, MainBlock, Name, Stmt};
 use crate::source::FileId;
 
 /// How many files are looked at that import a module, perhaps by way of others.
 const MAX_IMPORTERS: usize = 64;
+
+/// How many files are looked at that a program imports, perhaps by way of others.
+const MAX_IMPORTED: usize = 256;
 
 /// Methods of `os.environ`, and functions of `os`, that set the variable that they name.
 const SETTERS: &[&str] = &["putenv", "setdefault"];
@@ -55,6 +60,35 @@ pub(crate) fn setting(sources: &dyn Sources, file: FileId, name: &str) -> Settin
         _ if is_set => Setting::Perhaps,
         _ => Setting::Never,
     }
+}
+
+/// The modules that ask for variables of the environment among what `file` imports, perhaps by way of others,
+/// where it is a program or has tests: it may set the variables first.
+pub(super) fn asking_modules(sources: &dyn Sources, file: FileId) -> Vec<FileId> {
+    let module = sources.module(file).unwrap_or_default();
+    let is_test =
+        |item: &Item| matches!(&item.kind, ItemKind::Function(function) if is_test(function));
+    if module.mains.is_empty() && !module.items.iter().any(is_test) {
+        return Vec::new();
+    }
+    let mut found = vec![file];
+    let mut next = 0;
+    while next < found.len() && found.len() <= MAX_IMPORTED {
+        for other in imported_files(sources, found[next]) {
+            if !found.contains(&other) && !is_of_environment(sources, other) {
+                found.push(other);
+            }
+        }
+        next += 1;
+    }
+    found.retain(|other| *other != file && ways(sources, *other).asks_environment);
+    found
+}
+
+/// Whether an expression is what variables of the environment are asked of.
+pub(super) fn is_asked(expr: &Expr) -> bool {
+    matches!(expr, Expr::Attribute { attr: name, .. } | Expr::Name(name)
+        if matches!(&**name, "environ" | "getenv"))
 }
 
 /// What a module does with a variable before it imports anything of the project.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::environment::asking_modules;
 use super::launchers::called_hosts;
 use super::{
     Decorator, ItemRef, Resolution, Scope, Sources, decorators, function, head, is_jit, item,
@@ -338,7 +339,7 @@ pub fn concerns_kernels(sources: &dyn Sources, file: FileId) -> bool {
         || !module.scenarios.is_empty()
         || imports_triton(&module)
         || !jit_functions(sources, file).is_empty()
-        || !used_files(sources, file).is_empty()
+        || !launched_files(sources, file).is_empty()
 }
 
 fn imports_triton(module: &Module) -> bool {
@@ -354,8 +355,18 @@ fn imports_triton(module: &Module) -> bool {
 
 /// The files other than `file` whose kernels host code in `file` launches, or may launch, and whose helpers its
 /// jit functions call; of what runs by itself, such as a test, also those whose functions it calls
-/// that launch kernels, with the files of these.
+/// that launch kernels, with the files of these, and those of what it imports that ask for variables of the
+/// environment, which it may set.
 pub fn used_files(sources: &dyn Sources, file: FileId) -> Vec<FileId> {
+    let mut files = launched_files(sources, file);
+    files.extend(asking_modules(sources, file));
+    files.sort();
+    files.dedup();
+    files
+}
+
+/// Those of the [`used_files`] that have to do with launches.
+fn launched_files(sources: &dyn Sources, file: FileId) -> Vec<FileId> {
     let called = called_from_jit(sources, &jit_functions(sources, file)).into_iter();
     let used = launched_in(sources, file).chain(perhaps_launched_in(sources, file)).chain(called);
     let mut files: Vec<FileId> = used.map(|at| at.file).collect();

@@ -317,7 +317,7 @@ impl<'a> Resolver<'a> {
             }
             ItemKind::Class(_) => Resolution::Class(at),
             ItemKind::Assign { body, value, .. } => self.assigned(at, item, body, *value),
-            ItemKind::Element { body, call, index } => {
+            ItemKind::Element { body, call, index, .. } => {
                 let scope = Scope { file: at.file, path: &item.scope };
                 self.module_given(scope, body, (*call, Some(*index)), Some(at.index))
             }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::launchers::{self, Mentions, launchers, mentions, outermost};
-use super::{ItemRef, Resolution, Scope, Sources, item, resolve, resolve_item};
+use super::{ItemRef, Resolution, Scope, Sources, environment, item, resolve, resolve_item};
 use crate::hir::{Expr, ExprId, Item, ItemKind, Literal, Module, Name, Stmt};
 use crate::source::FileId;
 
@@ -45,6 +45,8 @@ pub struct Ways {
     pub(crate) registers: bool,
     /// The names through which its launches are reached, whatever they launch, sorted.
     pub(crate) launchers: Vec<Name>,
+    /// Whether it asks for variables of the environment.
+    pub(super) asks_environment: bool,
 }
 
 /// The ways out of a file.
@@ -71,6 +73,7 @@ impl Ways {
             decorated,
             registers: registers(&module),
             launchers: launchers(&module, &mentions),
+            asks_environment: exprs(&module).any(environment::is_asked),
         }
     }
 

@@ -149,6 +149,12 @@ impl Shift {
                 value: *value,
                 annotation: *annotation,
             },
+            ItemKind::Element { body, map, call, index } => ItemKind::Element {
+                body: body.clone(),
+                map: self.shared_map(map),
+                call: *call,
+                index: *index,
+            },
             kind => kind.clone(),
         };
         Item {

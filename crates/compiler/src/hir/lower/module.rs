@@ -402,7 +402,7 @@ impl Collector<'_> {
                     ItemKind::Assign { body: body.clone(), map: map.clone(), value, annotation }
                 }
                 (None, Some((call, index))) => {
-                    ItemKind::Element { body: body.clone(), call, index }
+                    ItemKind::Element { body: body.clone(), map: map.clone(), call, index }
                 }
                 (None, None) => ItemKind::Unknown,
             };

@@ -13,8 +13,8 @@ use crate::host::value::dtype::{self, language_dtype};
 use crate::host::value::{Callable, Value};
 use crate::host::{Host, MAX_DEPTH};
 use crate::project::{
-    ItemRef, Resolution, Scope, constant, function, installation, item, item_scope, resolve,
-    resolve_before, resolve_item, resolve_member,
+    ItemRef, Resolution, Scope, Sources, constant, function, installation, item, item_scope,
+    resolve, resolve_before, resolve_item, resolve_member,
 };
 use crate::source::FileId;
 
@@ -50,7 +50,8 @@ impl Host<'_> {
         };
         match found {
             found @ (Resolution::Undefined | Resolution::Unknown) => {
-                match (self.bound_by_running(frame, name), found) {
+                let bound = self.bound_by_running(frame, name);
+                match (bound.or_else(|| self.element_of_call(frame.file, name)), found) {
                     (Some(value), _) => value,
                     _ if &**name == "__name__" => self.module_name(frame.file),
                     _ if &**name == "__file__" => self.path_of(frame.file),
@@ -159,10 +160,16 @@ impl Host<'_> {
         }
     }
 
+    /// The value of a variable of a module that is one of the targets of a call, as `size` is in
+    /// `size, kind = detect()`, itself or imported from the module where it is.
+    fn element_of_call(&mut self, file: FileId, name: &str) -> Option<Value> {
+        let at = element_of_call(self.sources, file, name)?;
+        Some(self.resolved(Resolution::Constant(at)))
+    }
+
     /// The value that a binding of a module gives.
     fn constant_at(&mut self, at: ItemRef) -> Value {
-        let Some(constant) = constant(self.sources, at) else { return Value::Unknown };
-        let Some(Item { name, range, scope, .. }) = item(self.sources, at) else {
+        let Some(Item { name, range, scope, kind, .. }) = item(self.sources, at) else {
             return Value::Unknown;
         };
         if self.depth >= MAX_DEPTH {
@@ -170,8 +177,17 @@ impl Host<'_> {
         }
         self.depth += 1;
         self.binding.push((at.file, range));
-        let value =
-            self.module_expr(at.file, &scope, (&constant.body, &constant.map), constant.value);
+        let bound = constant(self.sources, at);
+        let mut value_of = |body, map, value| self.module_expr(at.file, &scope, (body, map), value);
+        let value = match (bound, kind) {
+            (Some(bound), _) => value_of(&bound.body, &bound.map, bound.value),
+            (None, ItemKind::Element { body, map, call, index }) => {
+                let all = value_of(&body, &map, call);
+                let element = all.elements().and_then(|all| all.get(index).cloned());
+                element.unwrap_or_else(|| all.any_element())
+            }
+            (None, _) => Value::Unknown,
+        };
         self.binding.pop();
         self.depth -= 1;
         let value = match scope.is_empty() {
@@ -346,10 +362,36 @@ impl Host<'_> {
             }
             _ => {
                 let member = resolve_member(self.sources, base, name);
-                self.resolved(member)
+                match (&member, base) {
+                    (Resolution::Unknown, Resolution::File(file)) => {
+                        self.element_of_call(*file, name).unwrap_or(Value::Unknown)
+                    }
+                    _ => self.resolved(member),
+                }
             }
         }
     }
+}
+
+/// The item by which a module has a variable that is one of the targets of a call, and no other; imports of it by
+/// its name are followed.
+fn element_of_call(sources: &dyn Sources, file: FileId, name: &str) -> Option<ItemRef> {
+    let (mut file, mut name) = (file, Name::from(name));
+    for _ in 0..MAX_DEPTH {
+        let module = sources.module(file)?;
+        let is_outermost = |index: &u32| module.items[*index as usize].scope.is_empty();
+        let mut bound = module.items_named(&name).filter(is_outermost);
+        let (index, None) = (bound.next()?, bound.next()) else { return None };
+        match &module.items[index as usize].kind {
+            ItemKind::Element { .. } => return Some(ItemRef { file, index }),
+            ItemKind::ImportFrom { level, path, member } => {
+                file = sources.import(file, *level, path)?;
+                name = member.clone();
+            }
+            _ => return None,
+        }
+    }
+    None
 }
 
 /// Whether code assigns a member of this name to anything.
