@@ -19,6 +19,7 @@
 //! | [`pipeline`] | copies operands of products asynchronously, iterations ahead |
 //! | [`bulk`] | which of them the bulk copy engine copies, as part of `pipeline` |
 //! | [`in_flight`] | keeps products in flight across iterations, as part of `pipeline` |
+//! | [`late_reads`] | reads tiles from stages behind the products that do not need them |
 //! | [`direct`] | reads tiles from buffers in the layouts in which they are used |
 //! | [`loads_first`] | issues loads before work that waits for others |
 //! | [`copies`] | copies tiles straight into the buffers that they are loaded for |
@@ -48,6 +49,7 @@ pub mod flip;
 mod held;
 mod in_flight;
 mod invariants;
+mod late_reads;
 pub mod limits;
 mod loads_first;
 mod merge;
@@ -290,10 +292,19 @@ fn with_room(
     Ok(if ctas(&fewer)? > ctas(&all)? { fewer } else { all })
 }
 
+/// `func` with its loops pipelined, and what its stages hold read late where registers run short.
+fn with_stages(func: Function, target: GpuTarget) -> Result<Function, LowerError> {
+    let mut staged = with_early_loads(func, target)?;
+    if pressure::exceeds_registers(&staged) {
+        late_reads::read_late(&mut staged);
+    }
+    Ok(staged)
+}
+
 /// `func` with its loops pipelined: loads that products use from registers are issued early as well
 /// where there are asynchronous copies, and where their buffers leave room for as many CTAs, or for
 /// enough of them: these hide what loads take.
-fn with_stages(func: Function, target: GpuTarget) -> Result<Function, LowerError> {
+fn with_early_loads(func: Function, target: GpuTarget) -> Result<Function, LowerError> {
     let mut fewer = func.clone();
     let limits = SmLimits::of_capability(target.capability);
     if let Some(limits) = limits.filter(|_| target.capability >= ASYNC_COPIES) {

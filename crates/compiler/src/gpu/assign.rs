@@ -121,6 +121,22 @@ impl Assigner<'_> {
         self.func.ty(value).shape()
     }
 
+    /// Whether a value follows element by element from a load whose [user chooses](Self::load) the layout.
+    fn is_small_load(&self, value: Value) -> bool {
+        let threads = self.func.options.num_warps as usize * LANES;
+        let Some(data) = self.func.def(value) else { return false };
+        match data.opcode {
+            Opcode::Load => self.func.ty(value).is_tile() && self.func.ty(value).numel() <= threads,
+            opcode if propagate::is_elementwise(opcode) => {
+                match data.uses().collect::<SmallVec<[Value; 3]>>()[..] {
+                    [operand] => self.is_small_load(operand),
+                    _ => false,
+                }
+            }
+            _ => false,
+        }
+    }
+
     /// A load of fewer elements than threads costs about the same in any layout, so its user chooses, unless
     /// threads would [compute many addresses](Self::takes_many_addresses) for it. Where nothing is known of
     /// where elements lie, addresses stay in the threads that compute them.
@@ -193,13 +209,25 @@ impl Assigner<'_> {
         let home = home.or_else(|| self.layouts.demand[input].clone().filter(|_| self.settle));
         let home = match home {
             Some(home) => home,
-            None if self.settle => default_layout(self.func, self.shape(input))?,
+            None if self.settle => match self.repeated(data)? {
+                Some(beside) => beside,
+                None => default_layout(self.func, self.shape(input))?,
+            },
             None => return Ok(None),
         };
         let inward = scans_rows_apart(data, &home) || exchange::shows_places(self.func, data);
         let home = if inward { home.with_last_axis_inward() } else { home };
         self.layouts.work[inst] = Some(home.clone());
         Ok(propagate::to_result(self.func, data, 0, &home)?)
+    }
+
+    /// The layout of what a reduction reads beside [what it repeats](beside::repeated).
+    fn repeated(&self, data: &InstData) -> Result<Option<LinearLayout>, LowerError> {
+        let Attrs::Axis(axis) = &data.attrs else { return Ok(None) };
+        if data.opcode != Opcode::Reduce {
+            return Ok(None);
+        }
+        Ok(beside::repeated(self.func, &self.layouts.home, data.operand(0), axis.axis as usize)?)
     }
 
     fn product(&mut self, inst: Inst, data: &InstData) -> Result<Option<LinearLayout>, LowerError> {
@@ -331,7 +359,9 @@ impl Assigner<'_> {
         if !self.func.ty(value).is_tile() {
             return Ok(());
         }
-        let mut home = sources.iter().find_map(|&source| self.layouts.home[source].clone());
+        let home_of = |source: &Value| self.layouts.home[*source].clone();
+        let mut home =
+            sources.iter().filter(|source| !self.is_small_load(**source)).find_map(home_of);
         // Once settled, a home stays: sources may follow from the value itself.
         if self.settle && self.layouts.home[value].is_some() {
             home = self.layouts.home[value].clone();
@@ -339,6 +369,7 @@ impl Assigner<'_> {
         if home.is_none() && self.settle {
             let asked = alike.iter().chain([&value]);
             home = asked.filter_map(|&value| self.layouts.demand[value].clone()).next();
+            home = home.or_else(|| sources.iter().find_map(home_of));
             if home.is_none() {
                 home = beside::layout(self.func, &self.layouts.home, value, sources)?;
             }
@@ -363,8 +394,25 @@ impl Assigner<'_> {
             if matches!(data.opcode, Opcode::For | Opcode::While) {
                 self.demand_inits(data);
             }
+            if data.opcode == Opcode::For {
+                self.demand_next(data);
+            }
         }
         Ok(())
+    }
+
+    /// What users ask of what a loop carries, that is asked of the small loads that it carries on.
+    fn demand_next(&mut self, data: &InstData) {
+        let body = data.regions[0];
+        let Some(end) = self.func.terminator(body) else { return };
+        let next = end.uses().collect::<SmallVec<[Value; 8]>>();
+        for (&arg, next) in self.func.regions[body].args[1..].iter().zip(next) {
+            if let Some(asked) =
+                self.layouts.demand[arg].clone().filter(|_| self.is_small_load(next))
+            {
+                self.ask(next, asked);
+            }
+        }
     }
 
     /// What a loop's body asks of its arguments, it asks of what enters them.

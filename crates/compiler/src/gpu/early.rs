@@ -6,8 +6,8 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::LANES;
 use super::bulk::BulkCopy;
+use super::{LANES, shared};
 use crate::analysis::axis::AxisInfos;
 use crate::ir::{Attrs, Elem, Function, Inst, Opcode, Region, Shape, Type, Value, ValueDef};
 use crate::layout::{Dim, LinearLayout};
@@ -73,6 +73,8 @@ impl EarlyLoad {
         let elem = tile.elem().filter(|elem| elem.bits() >= 8)?;
         let layout = &func.layouts[tile.layout()?];
         let storage = thread_storage(layout, elem)?;
+        let reader = exchanged(func, func.insts[load].result());
+        let storage = reader.and_then(|reader| swizzled(&storage, reader, elem)).unwrap_or(storage);
         let shape = tile.shape().into();
         Some(EarlyLoad { load, buffered: None, shape, elem, storage, bulk: None })
     }
@@ -160,6 +162,43 @@ fn thread_storage(layout: &LinearLayout, elem: Elem) -> Option<LinearLayout> {
     let outputs: Vec<(Dim, u32)> = layout.outputs().iter().map(|out| (out.dim, out.bits)).collect();
     let storage = LinearLayout::new(&[(Dim::Offset, bases.len() as u32)], &outputs, bases).ok()?;
     (storage.is_injective() && storage.is_surjective()).then_some(storage)
+}
+
+/// The layout in which a tile is used, if it would go there through shared memory.
+fn exchanged(func: &Function, tile: Value) -> Option<&LinearLayout> {
+    func.walk().into_iter().find_map(|inst| {
+        let data = &func.insts[inst];
+        let converts = data.opcode == Opcode::ConvertLayout && data.operand(0) == tile;
+        let through_memory = converts && shared::exchanges(func, data);
+        through_memory
+            .then(|| func.ty(data.result()).layout())
+            .flatten()
+            .map(|id| &func.layouts[id])
+    })
+}
+
+/// `storage` with the vectors of each 128 bytes in another order, by what tells lanes of `reader` apart beyond them:
+/// such lanes would find the same banks otherwise. What is copied in vectors goes to all banks as before.
+fn swizzled(storage: &LinearLayout, reader: &LinearLayout, elem: Elem) -> Option<LinearLayout> {
+    /// Bytes of all banks.
+    const ALL_BANKS: u32 = 128;
+    let bits = |bytes: u32| (bytes / elem.bytes()).ilog2() as usize;
+    let (vector, all) = (bits(MOST_COPY_BYTES), bits(ALL_BANKS));
+    let offsets = reader.invert_and_compose(storage).ok()?;
+    let beyond = |&basis: &u64| basis.is_power_of_two() && basis >> all != 0;
+    let apart = offsets.bases(Dim::Lane).iter().copied().filter(beyond);
+    let mut bases = storage.bases(Dim::Offset).to_vec();
+    for (slot, lane) in (vector..all).zip(apart) {
+        bases[lane.trailing_zeros() as usize] ^= bases[slot];
+    }
+    let outputs: Vec<(Dim, u32)> =
+        storage.outputs().iter().map(|out| (out.dim, out.bits)).collect();
+    let swizzled = LinearLayout::new(&[(Dim::Offset, bases.len() as u32)], &outputs, bases).ok()?;
+    let conflicts = |storage: &LinearLayout| {
+        let (_, access) = reader.shared_access(storage, elem.bytes() as usize)?;
+        Some(access.conflict_degree())
+    };
+    (conflicts(&swizzled)? < conflicts(storage)?).then_some(swizzled)
 }
 
 /// The loads among the instructions of `body` that its products wait for: factors follow from

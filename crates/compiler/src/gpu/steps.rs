@@ -7,17 +7,21 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::ir::{Attrs, Function, InstData, Opcode, Value, ValueDef};
+use crate::ir::{Attrs, Function, Inst, InstData, Opcode, Region, Value, ValueDef};
 
 /// Usual differences of neighbors, by value and axis.
 pub(super) struct Steps<'f> {
     func: &'f Function,
     known: FxHashMap<(Value, usize), Option<i64>>,
+    /// Loops by their bodies.
+    loops: FxHashMap<Region, Inst>,
 }
 
 impl Steps<'_> {
     pub(super) fn of(func: &Function) -> Steps<'_> {
-        Steps { func, known: FxHashMap::default() }
+        let loops = func.walk().into_iter().filter(|&at| func.insts[at].opcode == Opcode::For);
+        let loops = loops.map(|at| (func.insts[at].regions[0], at)).collect();
+        Steps { func, known: FxHashMap::default(), loops }
     }
 
     /// The usual difference between neighbors of `value` along `axis`, in elements.
@@ -31,10 +35,32 @@ impl Steps<'_> {
         let func = self.func;
         let step = match func.values[value].def {
             ValueDef::Result(inst, _) => self.of_result(&func.insts[inst], axis),
-            ValueDef::Argument(..) => None,
+            ValueDef::Argument(body, at) => self.of_carried(value, (body, at as usize), axis),
         };
         self.known.insert((value, axis), step);
         step
+    }
+
+    /// That of what a loop carries: as at first, if an iteration leaves it so.
+    fn of_carried(
+        &mut self,
+        value: Value,
+        (body, at): (Region, usize),
+        axis: usize,
+    ) -> Option<i64> {
+        /// The bounds and the step of a loop, before what it carries.
+        const RANGE: usize = 3;
+        let at = at.checked_sub(1)?;
+        let first = self.func.insts[*self.loops.get(&body)?].operand(RANGE + at);
+        let step = self.along(first, axis)?;
+        let next = self.func.terminator(body)?.operand(at);
+        self.known.insert((value, axis), Some(step));
+        let is_kept = self.along(next, axis) == Some(step);
+        if !is_kept {
+            // It was taken for what it is not.
+            self.known.clear();
+        }
+        is_kept.then_some(step)
     }
 
     fn of_result(&mut self, data: &InstData, axis: usize) -> Option<i64> {
