@@ -112,12 +112,14 @@ fn initialize() {
         // What vector-combine does changes no kernel for the better, and its time grows with the
         // square of a block's size: minutes for products that are spelled out.
         // Loops that count at run time are left to the assembler: it unrolls them by four and
-        // starts their loads together, but not those that come to it unrolled by two.
+        // starts their loads together, but not those that come to it unrolled by two, nor those that it
+        // could leave in the middle since they count to an odd number.
         parse_options(&[
             "-nvptx-short-ptr",
             "-nvptx-fma-level=1",
             "-disable-vector-combine",
             "-unroll-runtime=false",
+            "-unroll-allow-remainder=false",
         ]);
     });
 }
