@@ -2,7 +2,9 @@
 //! what is installed.
 
 use crate::builtins::{TORCH, torch};
-use crate::hir::{Body, Expr, ExprId, Handler, ItemKind, Module, SourceMap, Stmt, StmtId};
+use crate::hir::{
+    Body, Expr, ExprId, Handler, ItemKind, Module, Name, SourceMap, Stmt, StmtId, UnaryOp,
+};
 use crate::host::Host;
 use crate::project::{ItemRef, Resolution, Scope, resolve_expr, resolve_item, triton};
 use crate::source::{FileId, TextRange};
@@ -28,6 +30,15 @@ const INSTALLED: &[&str] = &[
 
 /// What an import that fails raises.
 const IMPORT_ERRORS: &[&str] = &["ImportError", "ModuleNotFoundError"];
+
+/// Methods of texts that give others, whatever they say.
+const CASES: &[&str] = &["lower", "strip", "upper"];
+
+/// Whether a function asks for a variable of the environment, which may not be set.
+fn is_asking(path: &[Name]) -> bool {
+    let path: Vec<&str> = path.iter().map(|name| &**name).collect();
+    matches!(path[..], ["os", "getenv"] | ["os", "environ", "get"])
+}
 
 /// Whether a package is there wherever kernels are.
 pub(crate) fn is_installed(package: &str) -> bool {
@@ -101,7 +112,8 @@ impl Host<'_> {
         })
     }
 
-    /// Whether an expression only names what is there everywhere, lists it, or calls it without arguments.
+    /// Whether an expression only names what is there everywhere, lists or compares it, calls it without arguments, or
+    /// asks for a variable of the environment.
     fn can_be_had(&self, file: FileId, body: &Body, expr: ExprId) -> bool {
         let all = |items: &[ExprId]| items.iter().all(|item| self.can_be_had(file, body, *item));
         match &body.exprs[expr] {
@@ -111,7 +123,24 @@ impl Host<'_> {
                 key.is_some_and(|key| self.can_be_had(file, body, key))
                     && self.can_be_had(file, body, *value)
             }),
-            Expr::Call { callee, args } if args.is_empty() => self.can_be_had(file, body, *callee),
+            Expr::Compare { first, rest } => {
+                self.can_be_had(file, body, *first)
+                    && rest.iter().all(|(_, other)| self.can_be_had(file, body, *other))
+            }
+            Expr::Bool { values, .. } => all(values),
+            Expr::Unary { op: UnaryOp::Not, operand } => self.can_be_had(file, body, *operand),
+            Expr::Call { callee, args } if args.is_empty() => match &body.exprs[*callee] {
+                Expr::Attribute { value, attr } if CASES.contains(&&**attr) => {
+                    self.can_be_had(file, body, *value)
+                }
+                _ => self.can_be_had(file, body, *callee),
+            },
+            Expr::Call { callee, args } => {
+                let scope = Scope { file, path: &[] };
+                matches!(resolve_expr(self.sources, scope, body, *callee),
+                    Resolution::External(path) if is_asking(&path))
+                    && args.iter().all(|arg| self.can_be_had(file, body, arg.value))
+            }
             Expr::Attribute { .. } => {
                 let scope = Scope { file, path: &[] };
                 match resolve_expr(self.sources, scope, body, expr) {
