@@ -3,7 +3,7 @@
 use rustc_hash::FxHashSet;
 
 use super::launchers::is_test;
-use super::ways::{imported_files, is_of_environment, ways};
+use super::ways::ways;
 use super::{ItemRef, Resolution, Sources, resolve_item};
 use crate::hir::{Body, Expr, ExprId, Item, ItemKind, Literal, MainBlock, Name, Stmt};
 use crate::source::FileId;
@@ -71,18 +71,17 @@ pub(super) fn asking_modules(sources: &dyn Sources, file: FileId) -> Vec<FileId>
     if module.mains.is_empty() && !module.items.iter().any(is_test) {
         return Vec::new();
     }
-    let mut found = vec![file];
-    let mut next = 0;
-    while next < found.len() && found.len() <= MAX_IMPORTED {
-        for other in imported_files(sources, found[next]) {
-            if !found.contains(&other) && !is_of_environment(sources, other) {
-                found.push(other);
-            }
+    let mut seen = FxHashSet::from_iter([file]);
+    let mut next = vec![file];
+    let mut asking = Vec::new();
+    while let Some(here) = next.pop().filter(|_| seen.len() <= MAX_IMPORTED) {
+        let ways = ways(sources, here);
+        if ways.asks_environment && here != file {
+            asking.push(here);
         }
-        next += 1;
+        next.extend(ways.read.iter().copied().filter(|other| seen.insert(*other)));
     }
-    found.retain(|other| *other != file && ways(sources, *other).asks_environment);
-    found
+    asking
 }
 
 /// Whether an expression is what variables of the environment are asked of.

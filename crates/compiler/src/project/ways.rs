@@ -45,6 +45,8 @@ pub struct Ways {
     pub(crate) registers: bool,
     /// The names through which its launches are reached, whatever they launch, sorted.
     pub(crate) launchers: Vec<Name>,
+    /// The files of the project that running it reads, outside of its functions' own imports.
+    pub(super) read: Vec<FileId>,
     /// Whether it asks for variables of the environment.
     pub(super) asks_environment: bool,
 }
@@ -73,6 +75,7 @@ impl Ways {
             decorated,
             registers: registers(&module),
             launchers: launchers(&module, &mentions),
+            read: read_by(sources, file),
             asks_environment: exprs(&module).any(environment::is_asked),
         }
     }
@@ -330,6 +333,11 @@ fn imported_by(sources: &dyn Sources, file: FileId, imports: &Imports) -> Vec<Fi
         }
     }
     found
+}
+
+fn read_by(sources: &dyn Sources, file: FileId) -> Vec<FileId> {
+    let is_own = |other: &FileId| *other != file && !is_of_environment(sources, *other);
+    imported_files(sources, file).into_iter().filter(is_own).collect()
 }
 
 /// The names after dots in the code of a module, and the texts in it where it asks for members by those.

@@ -639,6 +639,11 @@ fn attributes(class: &str, args: &Args<'_>) -> Vec<(&'static str, Sets)> {
             Some(_) => Sets::Value(Value::Unknown),
         }
     };
+    // A flag that is set unless it is given.
+    let set_unless = |(at, name): (usize, &'static str)| {
+        let flag = args.get(at, name).cloned().unwrap_or(Value::Bool(Some(true)));
+        (name, Sets::Value(flag))
+    };
     match class {
         "Linear" => {
             let (inputs, outputs) = (given(0, "in_features"), given(1, "out_features"));
@@ -681,14 +686,16 @@ fn attributes(class: &str, args: &Args<'_>) -> Vec<(&'static str, Sets)> {
                     sets.push(("eps", Sets::Value(eps)));
                 }
             }
+            sets.push(set_unless(affine));
             sets
         }
         "GroupNorm" => {
             let channels = given(1, "num_channels");
-            let affine = [(3, "affine")];
+            let affine = (3, "affine");
             vec![
-                ("weight", optional(&affine, vec![channels.clone()])),
-                ("bias", optional(&affine, vec![channels.clone()])),
+                ("weight", optional(&[affine], vec![channels.clone()])),
+                ("bias", optional(&[affine], vec![channels.clone()])),
+                set_unless(affine),
                 ("num_groups", Sets::Value(given(0, "num_groups"))),
                 ("num_channels", Sets::Value(channels)),
                 ("eps", Sets::Value(number(2, "eps", Some(1e-5)))),
@@ -696,12 +703,14 @@ fn attributes(class: &str, args: &Args<'_>) -> Vec<(&'static str, Sets)> {
         }
         "BatchNorm1d" | "BatchNorm2d" => {
             let features = given(0, "num_features");
-            let (affine, tracked) = ([(3, "affine")], [(4, "track_running_stats")]);
+            let (affine, tracked) = ((3, "affine"), (4, "track_running_stats"));
             vec![
-                ("weight", optional(&affine, vec![features.clone()])),
-                ("bias", optional(&affine, vec![features.clone()])),
-                ("running_mean", optional(&tracked, vec![features.clone()])),
-                ("running_var", optional(&tracked, vec![features.clone()])),
+                ("weight", optional(&[affine], vec![features.clone()])),
+                ("bias", optional(&[affine], vec![features.clone()])),
+                ("running_mean", optional(&[tracked], vec![features.clone()])),
+                ("running_var", optional(&[tracked], vec![features.clone()])),
+                set_unless(affine),
+                set_unless(tracked),
                 ("num_features", Sets::Value(features)),
                 ("eps", Sets::Value(number(1, "eps", Some(1e-5)))),
                 ("momentum", Sets::Value(number(2, "momentum", Some(0.1)))),
