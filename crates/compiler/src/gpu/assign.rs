@@ -121,12 +121,16 @@ impl Assigner<'_> {
         self.func.ty(value).shape()
     }
 
+    /// Whether a value has no more elements than there are threads.
+    fn is_small(&self, value: Value) -> bool {
+        self.func.ty(value).numel() <= self.func.options.num_warps as usize * LANES
+    }
+
     /// Whether a value follows element by element from a load whose [user chooses](Self::load) the layout.
     fn is_small_load(&self, value: Value) -> bool {
-        let threads = self.func.options.num_warps as usize * LANES;
         let Some(data) = self.func.def(value) else { return false };
         match data.opcode {
-            Opcode::Load => self.func.ty(value).is_tile() && self.func.ty(value).numel() <= threads,
+            Opcode::Load => self.func.ty(value).is_tile() && self.is_small(value),
             opcode if propagate::is_elementwise(opcode) => {
                 match data.uses().collect::<SmallVec<[Value; 3]>>()[..] {
                     [operand] => self.is_small_load(operand),
@@ -141,8 +145,7 @@ impl Assigner<'_> {
     /// threads would [compute many addresses](Self::takes_many_addresses) for it. Where nothing is known of
     /// where elements lie, addresses stay in the threads that compute them.
     fn load(&self, inst: Inst, data: &InstData) -> Result<Option<LinearLayout>, LowerError> {
-        let threads = self.func.options.num_warps as usize * LANES;
-        let small = self.func.ty(data.result()).numel() <= threads;
+        let small = self.is_small(data.result());
         let asked = self.layouts.demand[data.result()].clone();
         let asked = asked.filter(|layout| small && !self.takes_many_addresses(data, layout));
         let work = self.layouts.work[inst].as_ref();
@@ -180,8 +183,7 @@ impl Assigner<'_> {
         let may_move = places.all(|place| self.layouts.home[place].is_none());
         let ty = self.func.ty(value);
         let (count, bits) = (ty.numel(), ty.elem()?.bits().max(8) as usize);
-        let threads = self.func.options.num_warps as usize * LANES;
-        let is_small = count <= threads && home.elements_per_thread() <= FEW;
+        let is_small = self.is_small(value) && home.elements_per_thread() <= FEW;
         let lanes = home.bases(Dim::Lane);
         let run = (0..count.ilog2()).take_while(|&bit| lanes.contains(&(1 << bit))).count();
         let bytes = bits / 8;

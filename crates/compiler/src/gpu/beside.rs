@@ -1,4 +1,4 @@
-//! Layouts of tiles that follow no anchor: beside vectors that reductions leave.
+//! Layouts of tiles that follow no anchor: beside vectors that reductions leave, and tiles that reductions repeat.
 //!
 //! What a loop carries and nothing anchors, such as the nearest elements of each row so far, meets what reductions
 //! found in each row of another tile. There the lanes that hold the same element of such a vector share a row of

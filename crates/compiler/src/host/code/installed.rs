@@ -2,10 +2,9 @@
 //! what is installed.
 
 use crate::builtins::{TORCH, torch};
-use crate::hir::{
-    Body, Expr, ExprId, Handler, ItemKind, Module, Name, SourceMap, Stmt, StmtId, UnaryOp,
-};
+use crate::hir::{Body, Expr, ExprId, Handler, ItemKind, Module, SourceMap, Stmt, StmtId, UnaryOp};
 use crate::host::Host;
+use crate::host::library::environment::is_asking;
 use crate::project::{ItemRef, Resolution, Scope, resolve_expr, resolve_item, triton};
 use crate::source::{FileId, TextRange};
 
@@ -33,12 +32,6 @@ const IMPORT_ERRORS: &[&str] = &["ImportError", "ModuleNotFoundError"];
 
 /// Methods of texts that give others, whatever they say.
 const CASES: &[&str] = &["lower", "strip", "upper"];
-
-/// Whether a function asks for a variable of the environment, which may not be set.
-fn is_asking(path: &[Name]) -> bool {
-    let path: Vec<&str> = path.iter().map(|name| &**name).collect();
-    matches!(path[..], ["os", "getenv"] | ["os", "environ", "get"])
-}
 
 /// Whether a package is there wherever kernels are.
 pub(crate) fn is_installed(package: &str) -> bool {

@@ -69,12 +69,9 @@ impl Host<'_> {
         path: &[Name],
         args: &Args<'_>,
     ) -> Option<Value> {
-        let path: Vec<&str> = path.iter().map(|name| &**name).collect();
-        match path.as_slice() {
-            ["os", "getenv"] | ["os", "environ", "get"] => {
-                self.variable_of(file, args.get(0, "key")?)
-            }
-            _ => None,
+        match is_asking(path) {
+            true => self.variable_of(file, args.get(0, "key")?),
+            false => None,
         }
     }
 
@@ -136,6 +133,12 @@ impl Host<'_> {
             _ => None,
         }
     }
+}
+
+/// Whether a function asks for a variable of the environment, which need not be set.
+pub(crate) fn is_asking(path: &[Name]) -> bool {
+    let path: Vec<&str> = path.iter().map(|name| &**name).collect();
+    matches!(path[..], ["os", "getenv"] | ["os", "environ", "get"])
 }
 
 /// Whether a value is `sys.argv`.
