@@ -101,15 +101,19 @@ fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
-/// Builds the development binary of `tile` and returns its path.
+/// The profile of what is built here, and the folder of the target directory that holds it.
+const PROFILE: &str = "verify";
+
+/// Builds `tile` and returns the path of its binary.
 fn build_tile(sh: &Shell) -> Result<PathBuf> {
-    xshell::cmd!(sh, "cargo build --quiet --package tile").run().context("tile does not build")?;
+    let build = xshell::cmd!(sh, "cargo build --quiet --profile {PROFILE} --package tile");
+    build.run().context("tile does not build")?;
     Ok(program("tile"))
 }
 
-/// The development binary called `name`, which must have been built.
+/// The binary called `name`, which must have been built.
 fn program(name: &str) -> PathBuf {
-    target().join("debug").join(name)
+    target().join(PROFILE).join(name)
 }
 
 /// The example kernels, sorted.

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use xshell::{Shell, cmd};
 
 use crate::suite::{Counts, Suite, tee};
-use crate::{build_tile, corpora, examples, grammar, has_scenario, program, root, setup};
+use crate::{PROFILE, build_tile, corpora, examples, grammar, has_scenario, program, root, setup};
 
 /// Packages that must not reach what stands beside them: the editor's half links no LLVM and no
 /// driver, the compiler speaks no protocol.
@@ -57,13 +57,18 @@ fn build(sh: &Shell, suite: &Suite<'_>) -> Result<PathBuf> {
     if !suite.wants("rust tests") && !suite.wants("corpora") {
         return build_tile(sh);
     }
-    let command = cmd!(sh, "cargo test --quiet --workspace --no-run");
+    let command = cmd!(sh, "cargo test --quiet --profile {PROFILE} --workspace --no-run");
     command.quiet().run().context("the tests do not build")?;
     Ok(program("tile"))
 }
 
 fn clippy(sh: &Shell) -> Result<()> {
-    Ok(cmd!(sh, "cargo clippy --quiet --workspace --all-targets -- -D warnings").quiet().run()?)
+    Ok(cmd!(
+        sh,
+        "cargo clippy --quiet --profile {PROFILE} --workspace --all-targets -- -D warnings"
+    )
+    .quiet()
+    .run()?)
 }
 
 /// One test for each edge that must not exist.
@@ -91,11 +96,11 @@ fn rust_tests(sh: &Shell) -> Result<Counts> {
     if nextest.is_ok() {
         let text = tee(cmd!(
             sh,
-            "cargo nextest run --workspace --no-fail-fast --status-level fail --final-status-level fail --color never"
+            "cargo nextest run --cargo-profile {PROFILE} --workspace --no-fail-fast --status-level fail --final-status-level fail --color never"
         ))?;
         return nextest_counts(&text).context("cargo nextest gave no summary; do the tests build?");
     }
-    let text = tee(cmd!(sh, "cargo test --workspace --no-fail-fast"))?;
+    let text = tee(cmd!(sh, "cargo test --profile {PROFILE} --workspace --no-fail-fast"))?;
     cargo_test_counts(&text).context("cargo test gave no summary; do the tests build?")
 }
 

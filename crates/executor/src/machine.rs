@@ -270,8 +270,9 @@ impl<'b> Machine<'b> {
         }
         let Some(readers) = self.readers.get(id.index()) else { return };
         let program = frame.linear as u32 + 1;
+        // Whatever the order, one of a reader and a writer sees the other, and never both do.
+        let _turn = self.turn(address);
         for at in range {
-            // Whatever the order, one of a reader and a writer sees the other.
             let first =
                 readers[at].compare_exchange(0, program, Ordering::SeqCst, Ordering::SeqCst);
             if first.is_err_and(|first| first & !SEVERAL != program) {
@@ -306,7 +307,7 @@ impl<'b> Machine<'b> {
         self.report(frame, site, FindingKind::Race, lane, Some(access), message);
     }
 
-    /// The turn of a store to `address`, while sanitizing.
+    /// The turn of an access to `address`, while sanitizing. A store holds it until it is noted.
     pub fn turn(&self, address: u64) -> Option<MutexGuard<'_, ()>> {
         let turn = &self.turns[(address >> 3) as usize % TURNS];
         let wanted = self.options.sanitize;

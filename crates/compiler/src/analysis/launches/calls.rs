@@ -189,6 +189,12 @@ fn runs_on_host(sources: &dyn Sources, file: FileId, item: &Item) -> bool {
         return true;
     }
     let means = |id| resolve_expr(sources, scope, &function.body, id);
+    // `tl.where` is a function of Triton, where `x.where` is a method of the host's.
+    let is_of_host_call = |callee: &ExprId| match (means(*callee), &function.body.exprs[*callee]) {
+        (Resolution::Triton(_), _) => false,
+        (_, Expr::Attribute { attr, .. }) if is_host_method(attr) => true,
+        (meaning, _) => is_of_torch(&meaning),
+    };
     let mut annotations = function.params.iter().filter_map(|param| param.annotation);
     if annotations.any(|annotation| is_of_torch(&means(annotation))) {
         return true;
@@ -197,8 +203,7 @@ fn runs_on_host(sources: &dyn Sources, file: FileId, item: &Item) -> bool {
         let Expr::Call { callee, .. } = expr else { return false };
         match &function.body.exprs[*callee] {
             Expr::Subscript { value, .. } => matches!(means(*value), Resolution::Jit(_)),
-            Expr::Attribute { attr, .. } if is_host_method(attr) => true,
-            Expr::Name(_) | Expr::Attribute { .. } => is_of_torch(&means(*callee)),
+            Expr::Name(_) | Expr::Attribute { .. } => is_of_host_call(callee),
             _ => false,
         }
     })
