@@ -121,7 +121,7 @@ torch.nn.PixelShuffle(2)(g) | torch.nn.modules.loss.L1Loss()(x, y) | torch.nn.mo
 torch.cartesian_prod(r, r) | torch.cartesian_prod(i, i, i).float() | torch.tril_indices(3, 4).float() | torch.triu_indices(4, 3, 1).float()
 torch.utils._pytree.tree_map(lambda t: t * 2, {"a": x, "b": (y, r)})["b"][0] | torch.utils.checkpoint.checkpoint(lambda a, s: a * s, x, 2.0, use_reentrant=False)
 torch.nn.Dropout(0.0)(x) | torch.nn.BatchNorm1d(6)(x) | torch.nn.BatchNorm1d(4, affine=False)(b) | torch.nn.Sequential(torch.nn.Tanh(), torch.nn.GELU())(x)
-x[i[2:].clamp(max=3), 1:3] | x[x[:, 0] > 0, 1:3] | x[1:, x[0] > 0] | x[torch.tensor([0, 2]), ::2] | b[1:, i.clamp(max=3), 2:4] | b[:, i[:2].clamp(max=3), 1:] | b[0, i.clamp(max=3), -2:] | x[1:3, j] | b[:, x[:, 1] < 1, 2:] | x[[slice(None), 2]]
+x[i[2:].clamp(max=3), 1:3] | x[x[:, 0] > 0, 1:3] | x[1:, x[0] > 0] | x[torch.tensor([0, 2]), ::2] | b[1:, i.clamp(max=3), 2:4] | b[:, i[:2].clamp(max=3), 1:] | b[0, i.clamp(max=3), -2:] | x[1:3, j] | x[i.clamp(max=3), None, :] | x[None, i.clamp(max=3)] | b[0, None, i.clamp(max=3), ::2] | x[x[:, 0] > 0, None, 1:] | b[:, x[:, 1] < 1, 2:] | x[[slice(None), 2]]
 x * torch.nn.init.calculate_gain("relu") | x[:, : i[0]] | x.topk(i[3], dim=1).values | torch.arange(i[0]) * r[:3] | x.narrow(1, i[3], i[0]) | torch.nn.utils.rnn.pad_sequence([x.t(), y.t()[:3]], True)
 x * torch.zeros_like(y) + torch.full_like(x, 3.0) | x.new_zeros(6) + x | torch.block_diag(x, y, r) | torch.kron(x, y) | torch.kron(r, r) | torch.nn.utils.rnn.pad_sequence([r, r[:3]], batch_first=True)
 torch.nn.utils.rnn.pad_sequence([x, y[:2]]) | torch.cross(b[0, :, :3], b[1, :, :3], dim=-1) | torch.linalg.cross(b[0, :, :3], b[1, :, :3])

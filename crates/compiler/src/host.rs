@@ -137,6 +137,8 @@ pub(crate) struct Host<'a> {
     uses_numpy: bool,
     /// How many assertions, and conditions of `if`s, were not known to hold or not to.
     unsettled: u32,
+    /// How many expressions had values that are not known: each may have raised an exception.
+    lost: u32,
     /// The type that tensors have by default, where PyTorch was told another one; unknown where that may be another.
     default_type: Option<Value>,
     /// Whether host code wrote to an array of NumPy.
@@ -268,6 +270,7 @@ impl<'a> Host<'a> {
             sparse: FxHashSet::default(),
             uses_numpy: false,
             unsettled: 0,
+            lost: 0,
             default_type: None,
             arrays_written: false,
             tape: Tape::default(),

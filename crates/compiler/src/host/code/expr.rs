@@ -18,12 +18,14 @@ impl Host<'_> {
     /// The value of an expression.
     pub(crate) fn expr(&mut self, frame: &mut Frame, id: ExprId) -> Value {
         if self.fuel == 0 || self.depth >= MAX_DEPTH * 8 {
+            self.lost += 1;
             return Value::Unknown;
         }
         self.fuel -= 1;
         self.depth += 1;
         let value = self.nested_expr(frame, id);
         self.depth -= 1;
+        self.lost += u32::from(matches!(value, Value::Unknown | Value::Raises(_)));
         value
     }
 

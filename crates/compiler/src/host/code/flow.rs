@@ -341,7 +341,13 @@ impl Host<'_> {
             Stmt::Unsupported("Break") => return Flow::Break,
             Stmt::Unsupported("Continue") => return Flow::Continue,
             Stmt::Unsupported("Raise") => return Flow::Return(None),
-            Stmt::Unsupported("Delete") => frame.change_all(),
+            Stmt::Unsupported("Delete") => {
+                self.lost += 1;
+                frame.change_all();
+            }
+            Stmt::Unsupported("Import" | "ImportFrom") => {
+                self.lost += u32::from(!self.finds_import(frame, id));
+            }
             _ => {}
         }
         Flow::Next
@@ -459,7 +465,7 @@ impl Host<'_> {
         }
         let around = frame.exits.raised.replace(frame.variables.clone());
         let around_doubt = self.doubt;
-        let unsettled = self.unsettled;
+        let (unsettled, lost) = (self.unsettled, self.lost);
         let mut flow = match handlers {
             [] => self.block(frame, body),
             _ => self.handling(|host| host.block(frame, body)),
@@ -468,9 +474,10 @@ impl Host<'_> {
         if frame.exits.raised.is_some() {
             self.add_exit(&mut frame.exits.raised, raised.clone());
         }
-        let only_holds = matches!(flow, Flow::Next)
+        // Assertions that hold raise nothing, nor do expressions whose values are known.
+        let raises_nothing = !matches!(flow, Flow::Return(None))
             && self.unsettled == unsettled
-            && body.iter().all(|stmt| is_of_asserts(code.body(), stmt));
+            && (self.lost == lost || body.iter().all(|stmt| is_of_asserts(code.body(), stmt)));
         if let Flow::Next = flow {
             flow = self.block(frame, orelse);
         }
@@ -479,8 +486,7 @@ impl Host<'_> {
         if !handlers.is_empty() {
             self.doubt.handled(around_doubt);
         }
-        // Assertions that hold raise nothing.
-        for handler in handlers.iter().filter(|_| !only_holds) {
+        for handler in handlers.iter().filter(|_| !raises_nothing) {
             let after = std::mem::replace(&mut frame.variables, raised.clone());
             if let Some(target) = handler.target {
                 self.assign(frame, target, &Value::Unknown);

@@ -3,8 +3,8 @@
 
 use crate::builtins::{TORCH, torch};
 use crate::hir::{Body, Expr, ExprId, Handler, ItemKind, Module, SourceMap, Stmt, StmtId, UnaryOp};
-use crate::host::Host;
 use crate::host::library::environment::is_asking;
+use crate::host::{Frame, Host};
 use crate::project::{ItemRef, Resolution, Scope, resolve_expr, resolve_item, triton};
 use crate::source::{FileId, TextRange};
 
@@ -144,6 +144,15 @@ impl Host<'_> {
             }
             _ => false,
         }
+    }
+
+    /// Whether an import of running code finds what it names.
+    pub(crate) fn finds_import(&self, frame: &Frame, statement: StmtId) -> bool {
+        let module = self.sources.module(frame.file);
+        let map = frame.code.map().zip(module);
+        map.is_some_and(|(map, module)| {
+            self.imports_installed(frame.file, &module, map.stmts[statement])
+        })
     }
 
     /// Whether all that an import statement asks for is there everywhere.

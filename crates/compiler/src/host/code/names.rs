@@ -41,7 +41,9 @@ impl Host<'_> {
             let value = self.since((frame.file, &frame.scope), name, value);
             return self.current(value);
         }
-        let scope = Scope { file: frame.file, path: &frame.scope };
+        // What a function binds by `global` is no variable of its own.
+        let path = if self.binds_global(frame, name) { &[][..] } else { &frame.scope };
+        let scope = Scope { file: frame.file, path };
         let found = match self.meaning(scope, name) {
             Resolution::Constant(at) if let Some(before) = self.bound_now(frame, at) => {
                 resolve_before(self.sources, scope, name, before)

@@ -2,7 +2,8 @@
 
 use crate::hir::BinaryOp;
 use crate::host::torch::views::{
-    behind, broadcast, from_start, reach, real_parts, strides, times, unknown_strides,
+    behind, broadcast, from_start, is_contiguous, reach, real_parts, strides, times,
+    unknown_strides,
 };
 use crate::host::value::dtype::is_complex;
 use crate::host::value::number::arithmetic;
@@ -66,13 +67,13 @@ impl Part {
 /// What stands in a subscript of a tensor, with its value if it has one.
 pub(crate) type PartOfTensor = (Part, Option<Value>);
 
-/// The slices of a subscript that also picks elements, and what that picks of the part that they leave; `None` for
-/// other subscripts.
+/// The slices and new axes of a subscript that also picks elements, and what that picks of the part that they leave;
+/// `None` for other subscripts.
 pub(crate) fn apart(parts: &[PartOfTensor]) -> Option<[Vec<PartOfTensor>; 2]> {
     let all = || (Part::Slice(Bound::Open, Bound::Open), None);
     let is_slice = |part: &Part| match part {
         Part::Slice(lower, upper) => (*lower, *upper) != (Bound::Open, Bound::Open),
-        Part::Stepped(..) => true,
+        Part::Stepped(..) | Part::NewAxis => true,
         _ => false,
     };
     // Truth values along one axis.
@@ -87,11 +88,7 @@ pub(crate) fn apart(parts: &[PartOfTensor]) -> Option<[Vec<PartOfTensor>; 2]> {
         Part::Other => is_mask(value),
         _ => false,
     };
-    let is_other = |(part, value): &PartOfTensor| match part {
-        Part::NewAxis => true,
-        Part::Other => !is_mask(value),
-        _ => false,
-    };
+    let is_other = |(part, value): &PartOfTensor| matches!(part, Part::Other) && !is_mask(value);
     let both = parts.iter().any(|(part, _)| is_slice(part)) && parts.iter().any(picks);
     (both && !parts.iter().any(is_other)).then(|| {
         let kept = |slices: bool| {
@@ -243,8 +240,11 @@ fn picked_along(tensor: &Tensor, part: &[Value], picks: &[(usize, &[Value])]) ->
     let kept = shape.iter().filter(|size| **size != Value::Int(Some(1))).count();
     shape.splice(at..at, listed);
     let (dtype, on_gpu) = (tensor.dtype.clone(), tensor.on_gpu);
-    let strides = tensor.strides.as_ref().filter(|_| kept > 1);
-    let strides = strides.and_then(|_| unknown_strides(Some(&shape)));
+    let is_in_order = tensor.strides.is_none() || is_contiguous(tensor) == Some(true);
+    let strides = match kept > 1 && !is_in_order {
+        true => unknown_strides(Some(&shape)),
+        false => None,
+    };
     Some(Tensor { dtype, shape: Some(shape), strides, on_gpu, ..Tensor::default() }.copied())
 }
 
