@@ -8,7 +8,7 @@ may be missing, since nothing but jit functions runs.
 
     cargo xtask test corpora        # fetches the packages into target/corpora
     cargo build -p tile
-    python3 tests/interpreter/unseen.py target/debug/tile target/corpora/*
+    python3 tests/interpreter/unseen.py target/verify/tile target/corpora/*
         [--only NAME] [--seconds N] [--at-least N]
 
 Exits with 1 when a result differs that `KNOWN` does not explain, or when fewer kernels agree than

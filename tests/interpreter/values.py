@@ -1,7 +1,7 @@
 """What kernels compute, on the CPU executor and in Triton's own interpreter, bit by bit.
 
     cargo build -p tile
-    python tests/interpreter/values.py target/debug/tile [FAMILY...] [--only TEXT] [--show]
+    python tests/interpreter/values.py target/verify/tile [FAMILY...] [--only TEXT] [--show]
 
 The kernels are the probes that Triton accepts (tests/triton/probes.py, families.py) and the
 operations of arithmetic.py, for all types. Each value that a kernel prints at compile time is kept
