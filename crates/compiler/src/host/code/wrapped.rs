@@ -175,7 +175,8 @@ impl Host<'_> {
         })
     }
 
-    /// What the decorators of a function are, or what they are made by.
+    /// What the decorators of a function are, or what they are made by. A mark of pytest that a variable of a module
+    /// holds is that mark.
     pub(crate) fn decorators(
         &self,
         file: FileId,
@@ -185,7 +186,8 @@ impl Host<'_> {
         let scope = Scope { file, path: scope };
         let body = &function.body;
         let called = function.decorators.iter().map(|decorator| callee(body, *decorator));
-        called.map(|callee| resolve_expr(self.sources, scope, body, callee)).collect()
+        let found = called.map(|callee| resolve_expr(self.sources, scope, body, callee));
+        found.map(|found| self.mark_held(&found).unwrap_or(found)).collect()
     }
 
     /// Whether a decorator of the project's own stands before a function: what it hands on to it may

@@ -102,16 +102,14 @@ impl Host<'_> {
         function: &Arc<Function>,
         decorator: ExprId,
     ) -> Vec<Variables> {
-        let Expr::Call { args, .. } = &function.body.exprs[decorator] else { return Vec::new() };
-        let mut argument = |at: usize, name: &str| {
-            argument(args, at, name).map(|id| self.head_expr(file, scope, function, id))
-        };
-        let names = match argument(0, "argnames") {
+        let mut argument =
+            |by: (usize, &str)| self.mark_argument((file, scope), function, decorator, by);
+        let names = match argument((0, "argnames")) {
             Some(Value::Str(names)) => names.split(',').map(|name| name.trim().into()).collect(),
             Some(names) => texts(&names),
             None => return Vec::new(),
         };
-        let values = argument(1, "argvalues").and_then(|values| values.elements());
+        let values = argument((1, "argvalues")).and_then(|values| values.elements());
         let values = self.some_of(values.unwrap_or_default()).into_iter();
         let sets = values.map(|value| bound(&names, value));
         sets.flatten().collect()
@@ -455,7 +453,7 @@ fn is_path(path: &[Name], of: &[&str]) -> bool {
 }
 
 /// The argument called `name`, or the positional one at `at`.
-fn argument(args: &[Arg], at: usize, name: &str) -> Option<ExprId> {
+pub(super) fn argument(args: &[Arg], at: usize, name: &str) -> Option<ExprId> {
     let named = args.iter().find(|arg| matches!(&arg.kind, ArgKind::Keyword(it) if &**it == name));
     let positional = args.get(at).filter(|arg| arg.kind == ArgKind::Positional);
     named.or(positional).map(|arg| arg.value)

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::hir::{ArgKind, Expr, ExprId, Function, Name};
+use crate::hir::{Expr, ExprId, Function, Name};
 use crate::host::Host;
 use crate::host::code::operators::truth;
+use crate::host::entry::given::argument;
 use crate::host::value::Value;
-use crate::project::Resolution;
+use crate::project::{Resolution, Scope, callee, constant, resolve_expr};
 use crate::source::FileId;
 
 /// Which tests a decorator skips.
@@ -60,26 +61,48 @@ impl Host<'_> {
         marks.into_iter().any(|(mark, skips)| match skips {
             Skips::Always => true,
             Skips::Where(holds) => {
-                let condition = condition(function, mark);
-                condition.is_none_or(|condition| {
-                    match self.head_expr(file, scope, function, condition) {
-                        // pytest evaluates a text.
-                        Value::Str(_) => false,
-                        condition => truth(&condition) == Some(holds),
-                    }
-                })
+                match self.mark_argument((file, scope), function, mark, (0, "condition")) {
+                    None => true,
+                    // pytest evaluates a text.
+                    Some(Value::Str(_)) => false,
+                    Some(condition) => truth(&condition) == Some(holds),
+                }
             }
         })
     }
-}
 
-/// The condition that a mark is given where it stands in the decorator itself.
-fn condition(function: &Function, mark: ExprId) -> Option<ExprId> {
-    let Expr::Call { args, .. } = &function.body.exprs[mark] else { return None };
-    let is_condition = |kind: &ArgKind| match kind {
-        ArgKind::Positional => true,
-        ArgKind::Keyword(name) => &**name == "condition",
-        _ => false,
-    };
-    args.iter().find(|arg| is_condition(&arg.kind)).map(|arg| arg.value)
+    /// An argument, by its position and name, of the call that makes a mark: that stands in the decorator, or where a
+    /// variable of a module gets the mark.
+    pub(crate) fn mark_argument(
+        &mut self,
+        (file, path): (FileId, &[Name]),
+        function: &Arc<Function>,
+        mark: ExprId,
+        (at, name): (usize, &str),
+    ) -> Option<Value> {
+        let body = &function.body;
+        if let Expr::Call { args, .. } = &body.exprs[mark] {
+            let value = argument(args, at, name)?;
+            return Some(self.head_expr(file, path, function, value));
+        }
+        let scope = Scope { file, path };
+        let Resolution::Constant(held) = resolve_expr(self.sources, scope, body, mark) else {
+            return None;
+        };
+        let held_mark = constant(self.sources, held)?;
+        let Expr::Call { args, .. } = &held_mark.body.exprs[held_mark.value] else { return None };
+        let value = argument(args, at, name)?;
+        Some(self.module_expr(held.file, &[], (&held_mark.body, &held_mark.map), value))
+    }
+
+    /// The mark of pytest that a variable of a module holds.
+    pub(crate) fn mark_held(&self, found: &Resolution) -> Option<Resolution> {
+        let Resolution::Constant(at) = found else { return None };
+        let held = constant(self.sources, *at)?;
+        let scope = Scope { file: at.file, path: &[] };
+        let made_by = callee(&held.body, held.value);
+        let mark = resolve_expr(self.sources, scope, &held.body, made_by);
+        let is_mark = |path: &[Name]| matches!(path, [package, marks, _] if &**package == "pytest" && &**marks == "mark");
+        matches!(&mark, Resolution::External(path) if is_mark(path)).then_some(mark)
+    }
 }
