@@ -25,7 +25,7 @@ impl Host<'_> {
         self.depth += 1;
         let value = self.nested_expr(frame, id);
         self.depth -= 1;
-        self.lost += u32::from(matches!(value, Value::Unknown | Value::Raises(_)));
+        self.lost += u32::from(may_have_raised(&value));
         value
     }
 
@@ -648,4 +648,16 @@ fn literal_value(literal: &Literal) -> Value {
         Literal::Str(text) => Value::Str(text.clone()),
         Literal::Bytes | Literal::Ellipsis | Literal::Imaginary => Value::Unknown,
     }
+}
+
+/// Whether what gave a value may have raised an exception instead: no more than its type is known.
+fn may_have_raised(value: &Value) -> bool {
+    matches!(
+        value,
+        Value::Unknown
+            | Value::Raises(_)
+            | Value::Bool(None)
+            | Value::Int(None)
+            | Value::Float(None)
+    )
 }
