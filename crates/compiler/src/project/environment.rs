@@ -93,27 +93,33 @@ pub(super) fn is_asked(expr: &Expr) -> bool {
 /// What a module does with a variable before it imports anything of the project.
 fn set_by(sources: &dyn Sources, file: FileId, name: &str) -> Setting {
     let module = sources.module(file).unwrap_or_default();
+    let set_in_main = module.mains.iter().rev().map(|main| (main, set_in(main, name)));
+    let mut setting = set_in_main.filter(|(_, setting)| *setting != Setting::Never);
+    match setting.next() {
+        // What has been imported may have asked for it before.
+        Some((main, Setting::Always(_)))
+            if main.is_program || imports_before(sources, file, main.range.start) =>
+        {
+            Setting::Perhaps
+        }
+        Some((_, setting)) => setting,
+        None => Setting::Never,
+    }
+}
+
+/// Whether a module imports anything of the project before a place.
+fn imports_before(sources: &dyn Sources, file: FileId, place: u32) -> bool {
+    let module = sources.module(file).unwrap_or_default();
     let is_import =
         |item: &Item| matches!(item.kind, ItemKind::Import { .. } | ItemKind::ImportFrom { .. });
-    let is_of_others = |index: u32| {
-        matches!(
+    let is_of_project = |index: u32| {
+        !matches!(
             resolve_item(sources, ItemRef { file, index }),
             Resolution::External(_) | Resolution::Triton(_) | Resolution::TritonModule(_)
         )
     };
-    let imports = (0..).zip(&module.items).filter(|(_, item)| is_import(item));
-    let of_project = imports.filter(|(index, _)| !is_of_others(*index));
-    let first_import = of_project.map(|(_, item)| item.range.start).min();
-    let mut settings = module.mains.iter().map(|main| match set_in(main, name) {
-        // What has been imported may have asked for it before.
-        Setting::Always(_)
-            if main.is_program || first_import.is_some_and(|first| first < main.range.start) =>
-        {
-            Setting::Perhaps
-        }
-        setting => setting,
-    });
-    settings.rfind(|setting| *setting != Setting::Never).unwrap_or(Setting::Never)
+    let earlier = |item: &Item| is_import(item) && item.range.start < place;
+    (0..).zip(&module.items).any(|(index, item)| earlier(item) && is_of_project(index))
 }
 
 /// What outermost statements do with a variable.
