@@ -8,7 +8,7 @@
 //! and are reduced along the one or the other. Cost: linear in what the tile follows from.
 
 use cranelift_entity::SecondaryMap;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::propagate::is_elementwise;
 use crate::ir::{Attrs, Function, Opcode, Value, ValueDef};
@@ -46,6 +46,21 @@ pub(super) fn repeated(
         home[tile].as_ref().is_some_and(is_own)
     };
     followed(func, home, (value, &[value]), |added, tile| added == axis && has_own(tile))
+}
+
+/// By what a reduction leaves, the tile of the reduced one's shape in which each part along the axis has it again.
+pub(super) fn spread_again(func: &Function) -> FxHashMap<Value, Value> {
+    let spread = func.walk().into_iter().filter_map(|inst| {
+        let data = &func.insts[inst];
+        let operand = (data.opcode == Opcode::Broadcast).then(|| data.operand(0))?;
+        let (added, vector) = expanded(func, operand)?;
+        let reduce = func.def(vector).filter(|def| def.opcode == Opcode::Reduce)?;
+        let Attrs::Axis(along) = &reduce.attrs else { return None };
+        let is_same = along.axis as usize == added
+            && func.ty(reduce.operand(0)).shape() == func.ty(data.result()).shape();
+        is_same.then(|| (vector, data.result()))
+    });
+    spread.collect()
 }
 
 /// The layout of `value` beside the first tile with a home that it follows from, by way of `sources`, and that

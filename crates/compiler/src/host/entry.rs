@@ -5,5 +5,5 @@ pub(crate) mod commands;
 pub(crate) mod given;
 pub(crate) mod parsed;
 pub(crate) mod scenario;
-pub(crate) mod skipped;
+pub(crate) mod marks;
 pub(crate) mod strategies;

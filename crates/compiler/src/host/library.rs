@@ -5,7 +5,7 @@ use crate::hir::{BinaryOp, CompareOp, Name};
 use crate::host::Host;
 use crate::host::code::arguments::Args;
 use crate::host::code::operators;
-use crate::host::entry::{skipped, strategies};
+use crate::host::entry::{marks, strategies};
 use crate::host::library::math::math_call;
 use crate::host::objects::classes::{class_name, is_of_python};
 use crate::host::objects::records;
@@ -629,7 +629,7 @@ pub(crate) fn external_call(path: &[Name], args: &Args<'_>, capability: u32) -> 
             _ => Value::Unknown,
         },
         // One that is marked otherwise may not run.
-        ["pytest", "param"] if args.keyword("marks").is_none_or(skipped::keeps) => {
+        ["pytest", "param"] if args.keyword("marks").is_none_or(marks::keeps) => {
             match args.positional().as_slice() {
                 [one] => Value::clone(one),
                 several => Value::Tuple(several.iter().copied().cloned().collect()),

@@ -23,7 +23,9 @@ impl Evaluator<'_> {
         if let Obj::Instance(instance) = receiver {
             return self.call_instance_method(instance, name, given);
         }
-        if given.iter().any(|(keyword, _)| keyword.is_some()) {
+        let is_limit = |keyword: &Option<Name>| keyword.as_deref() == Some("maxsplit");
+        let splits = matches!(name, "split" | "rsplit") && given.len() == 2;
+        if given.iter().any(|(keyword, _)| keyword.is_some() && !(splits && is_limit(keyword))) {
             return Err(Exit::Unknown);
         }
         let args: Vec<Obj> = given.into_iter().map(|(_, value)| value).collect();
@@ -165,6 +167,16 @@ impl Evaluator<'_> {
             }
             return Ok(Obj::bool(false));
         }
+        if let Some(place) = place(value, name, args) {
+            return match place {
+                None if name.ends_with("index") => raise("ValueError", "substring not found"),
+                place => Ok(Obj::int(place.map_or(-1, |at| at as i128))),
+            };
+        }
+        if let Some(parts) = parts(value, name, args) {
+            let parts = parts.into_iter().map(Obj::str).collect();
+            return Ok(if name.ends_with("split") { Obj::list(parts) } else { Obj::tuple(parts) });
+        }
         let all = |test: fn(char) -> bool| Obj::bool(!value.is_empty() && value.chars().all(test));
         Ok(match (name, args.len(), string(0)) {
             ("lower" | "casefold", 0, _) => Obj::str(&value.to_lowercase()),
@@ -181,9 +193,6 @@ impl Evaluator<'_> {
             ("lstrip", 1, Some(chars)) => Obj::str(value.trim_start_matches(|c| chars.contains(c))),
             ("rstrip", 1, Some(chars)) => Obj::str(value.trim_end_matches(|c| chars.contains(c))),
             ("split", 0, _) => Obj::list(value.split_whitespace().map(Obj::str).collect()),
-            ("split", 1, Some(separator)) if !separator.is_empty() => {
-                Obj::list(value.split(separator).map(Obj::str).collect())
-            }
             ("splitlines", 0, _) => Obj::list(value.lines().map(Obj::str).collect()),
             ("startswith", 1, Some(prefix)) => Obj::bool(value.starts_with(prefix)),
             ("endswith", 1, Some(suffix)) => Obj::bool(value.ends_with(suffix)),
@@ -199,9 +208,11 @@ impl Evaluator<'_> {
             ("count", 1, Some(part)) if !part.is_empty() => {
                 Obj::int(value.matches(part).count() as i128)
             }
-            ("find", 1, Some(part)) => {
-                let found = value.find(part).map(|at| value[..at].chars().count() as i128);
-                Obj::int(found.unwrap_or(-1))
+            ("zfill", 1, _) => {
+                let width = usize::try_from(index(&args[0])?).unwrap_or(0);
+                let (sign, digits) = value.split_at(usize::from(value.starts_with(['+', '-'])));
+                let zeros = width.saturating_sub(value.chars().count());
+                Obj::str(&format!("{sign}{}{digits}", "0".repeat(zeros)))
             }
             ("isdigit" | "isdecimal", 0, _) if value.is_ascii() => all(|c| c.is_ascii_digit()),
             ("isalpha", 0, _) if value.is_ascii() => all(|c| c.is_ascii_alphabetic()),
@@ -210,6 +221,47 @@ impl Evaluator<'_> {
             _ => return Err(Exit::Unknown),
         })
     }
+}
+
+/// Where in a text another one is found, in characters, as methods tell that look for it; `None` for other methods.
+fn place(value: &str, name: &str, args: &[Obj]) -> Option<Option<usize>> {
+    let [Obj::Const(Const::Str(part))] = args else { return None };
+    let byte = match name {
+        "find" | "index" => value.find(&**part),
+        "rfind" | "rindex" => value.rfind(&**part),
+        _ => return None,
+    };
+    Some(byte.map(|byte| value[..byte].chars().count()))
+}
+
+/// The parts of a text, as methods tell that take it apart at a separator; `None` for other methods.
+fn parts<'t>(value: &'t str, name: &str, args: &'t [Obj]) -> Option<Vec<&'t str>> {
+    let (Obj::Const(Const::Str(separator)), rest) = args.split_first()? else { return None };
+    let most = match rest {
+        [] => usize::MAX,
+        [Obj::Const(Const::Int(limit))] => {
+            usize::try_from(*limit).map_or(usize::MAX, |it| it.saturating_add(1))
+        }
+        _ => return None,
+    };
+    let separator = Some(&**separator).filter(|it| !it.is_empty())?;
+    Some(match (name, rest) {
+        ("split", _) => value.splitn(most, separator).collect(),
+        ("rsplit", _) => {
+            let mut parts: Vec<&str> = value.rsplitn(most, separator).collect();
+            parts.reverse();
+            parts
+        }
+        ("partition", []) => match value.split_once(separator) {
+            Some((before, behind)) => vec![before, separator, behind],
+            None => vec![value, "", ""],
+        },
+        ("rpartition", []) => match value.rsplit_once(separator) {
+            Some((before, behind)) => vec![before, separator, behind],
+            None => vec!["", "", value],
+        },
+        _ => return None,
+    })
 }
 
 fn integer_method(value: i128, name: &str, args: &[Obj]) -> Run<Obj> {

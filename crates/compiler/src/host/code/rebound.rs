@@ -131,8 +131,8 @@ impl Host<'_> {
         value: &Value,
     ) -> Value {
         let is_kept = match value {
-            // It is the same object whatever is in it.
-            Value::Object(_) => self.rebinding(file, scope, name) != Some(true),
+            // It is the same object, class or module whatever is in it.
+            Value::Object(_) | Value::Named(_) => self.rebinding(file, scope, name) != Some(true),
             _ => !self.is_rebound(file, scope, name),
         };
         if is_kept { value.clone() } else { value.degraded() }

@@ -136,9 +136,12 @@ impl Host<'_> {
     }
 
     fn begin_static(&mut self, owner: Owner, name: &Name, value: Value) {
+        // What registers with a class changes all of its variables at once.
+        let is_first = !self.statics.contains_key(&owner);
         let object = self.statics_of(owner);
         let may_register = match (owner, &value) {
-            (Owner::Module(_), Value::Object(_)) | (Owner::Class(_), _) => true,
+            (Owner::Module(_), Value::Object(_)) => true,
+            (Owner::Class(_), _) => is_first,
             (Owner::Module(file), _) => ways(self.sources, file).registers,
         };
         self.replace_attribute(object, name, value);

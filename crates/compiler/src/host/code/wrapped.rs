@@ -8,7 +8,7 @@ use crate::host::objects::records::is_data_maker;
 use crate::host::value::{Callable, Value};
 use crate::host::{Frame, Host};
 use crate::project::{
-    self, ItemRef, Resolution, Scope, callee, class, function, is_external, item, resolve_expr,
+    self, ItemRef, Resolution, Scope, callee, class, function, item, resolve_expr,
     resolve_item,
 };
 use crate::source::FileId;
@@ -102,7 +102,10 @@ impl Host<'_> {
                 let held = |method: &Arc<Function>| self.held(Owner::Class(at), &method.name);
                 is_same && !class.methods.iter().any(|method| held(method).is_some())
             }
-            maker => is_data_maker(&maker) || is_external(&maker, &["functools", "total_ordering"]),
+            maker => {
+                let is_of_library = matches!(&maker, Resolution::External(_));
+                is_data_maker(&maker) || (is_of_library && is_transparent(&maker))
+            }
         };
         self.kept_classes.insert((at, decorator), keeps);
         keeps

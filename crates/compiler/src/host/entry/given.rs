@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::hir::{Arg, ArgKind, Expr, ExprId, Function, Item, ItemKind, Literal, Name, Param};
 use crate::host::code::arguments::Args;
+use crate::host::entry::marks::Mark;
 use crate::host::value::Value;
 use crate::host::{Host, Variables};
 use crate::project::launchers::is_test;
@@ -67,12 +68,18 @@ impl Host<'_> {
         function: &Arc<Function>,
     ) -> Vec<Variables> {
         let mut sets = self.fixtures(file, scope, function);
+        for mark in self.marks(file, scope, function) {
+            let is_parametrize = |path: &[Name]| is_path(path, &["pytest", "mark", "parametrize"]);
+            if matches!(&mark.found, Resolution::External(path) if is_parametrize(path)) {
+                let values = self.parametrized(&mark);
+                if !values.is_empty() {
+                    sets = each_with(&sets, &values);
+                }
+            }
+        }
         let decorators = self.decorators(file, scope, function);
         for (decorator, found) in function.decorators.iter().zip(decorators) {
             let values = match &found {
-                Resolution::External(path) if is_path(path, &["pytest", "mark", "parametrize"]) => {
-                    self.parametrized(file, scope, function, *decorator)
-                }
                 Resolution::External(path)
                     if is_path(path, &["parameterized", "parameterized", "expand"]) =>
                 {
@@ -95,15 +102,8 @@ impl Host<'_> {
     }
 
     /// `@pytest.mark.parametrize(names, values)`: what the names are, for some of the values.
-    fn parametrized(
-        &mut self,
-        file: FileId,
-        scope: &[Name],
-        function: &Arc<Function>,
-        decorator: ExprId,
-    ) -> Vec<Variables> {
-        let mut argument =
-            |by: (usize, &str)| self.mark_argument((file, scope), function, decorator, by);
+    fn parametrized(&mut self, mark: &Mark) -> Vec<Variables> {
+        let mut argument = |by: (usize, &str)| self.mark_argument(mark, by);
         let names = match argument((0, "argnames")) {
             Some(Value::Str(names)) => names.split(',').map(|name| name.trim().into()).collect(),
             Some(names) => texts(&names),

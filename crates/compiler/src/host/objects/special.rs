@@ -27,8 +27,12 @@ impl Host<'_> {
         Some(self.call_function(method, &given.collect::<Vec<_>>()))
     }
 
-    /// What a loop goes over: what an object gives one by one, or the modules of a sequence.
+    /// What a loop goes over: what an object gives one by one, the modules of a sequence, or the letters of a text.
     pub(crate) fn gone_over(&mut self, iterable: Value) -> Value {
+        if let Value::Str(text) = &iterable {
+            let letters = text.chars().map(|letter| Value::Str(Name::from(letter.to_string())));
+            return Value::List(letters.collect());
+        }
         match self.special(&iterable, "__iter__", &[]) {
             Some(given @ (Value::List(_) | Value::Tuple(_))) => given,
             Some(iterator) => self.taken(&iterator).map_or(Value::Unknown, Value::List),
