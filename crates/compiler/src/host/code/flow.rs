@@ -347,7 +347,9 @@ impl Host<'_> {
             }
             Stmt::Unsupported("Import" | "ImportFrom") => {
                 self.lost += u32::from(!self.finds_import(frame, id));
+                self.bind_here(frame, id);
             }
+            Stmt::Unsupported("FunctionDef" | "ClassDef") => self.bind_here(frame, id),
             _ => {}
         }
         Flow::Next

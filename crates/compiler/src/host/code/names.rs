@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::hir::{Body, Expr, ExprId, Item, ItemKind, Literal, Name, Stmt};
+use crate::hir::{Body, Expr, ExprId, Item, ItemKind, Literal, Name, Stmt, StmtId};
 use crate::host::code::frame::Frame;
 use crate::host::code::statics::Owner;
 use crate::host::library::versions;
@@ -30,7 +30,10 @@ impl Host<'_> {
         {
             return held;
         }
-        if let Some(value) = frame.variables.get(name) {
+        let defined = self.defined_here(frame, name);
+        if defined.is_none()
+            && let Some(value) = frame.variables.get(name)
+        {
             // What is long takes long to look at, as when a list grows in a loop.
             let length = match value {
                 Value::List(items) | Value::Tuple(items) => items.len(),
@@ -44,11 +47,15 @@ impl Host<'_> {
         // What a function binds by `global` is no variable of its own.
         let path = if self.binds_global(frame, name) { &[][..] } else { &frame.scope };
         let scope = Scope { file: frame.file, path };
-        let found = match self.meaning(scope, name) {
+        let found = match defined.unwrap_or_else(|| self.meaning(scope, name)) {
             Resolution::Constant(at) if let Some(before) = self.bound_now(frame, at) => {
                 resolve_before(self.sources, scope, name, before)
             }
-            found => found,
+            found => match self.defined_around(frame, name, &found) {
+                Some(Value::Named(defined)) => defined,
+                Some(value) => return self.current(value),
+                None => found,
+            },
         };
         match found {
             found @ (Resolution::Undefined | Resolution::Unknown) => {
@@ -69,6 +76,59 @@ impl Host<'_> {
             }
             found => self.resolved(found),
         }
+    }
+
+    /// Binds what a statement of a function defines or imports, where others there give the same name another meaning:
+    /// the branch that is taken decides.
+    pub(crate) fn bind_here(&mut self, frame: &mut Frame, stmt: StmtId) {
+        let range = frame.code.map().map(|map| map.stmts[stmt]).filter(|_| !frame.scope.is_empty());
+        let module = self.sources.module(frame.file);
+        let (Some(range), Some(module)) = (range, module) else { return };
+        let is_here = |item: &Item| item.scope == frame.scope[..];
+        let bound = (0..).zip(&module.items).filter(|(_, item)| range.contains_range(item.range));
+        for (index, item) in bound.filter(|(_, item)| is_here(item)) {
+            let mut same = module.items_named(&item.name).filter(|at| is_here(&module.items[*at as usize]));
+            if !frame.variables.contains_key(&item.name) && same.nth(1).is_none() {
+                continue;
+            }
+            let value = match resolve_item(self.sources, ItemRef { file: frame.file, index }) {
+                found if self.is_defined_in(&found, frame.file, &frame.scope) => Value::Named(found),
+                found => self.resolved(found),
+            };
+            frame.variables.insert(item.name.clone(), value);
+        }
+    }
+
+    /// Whether a function or class stands in a function, right below it.
+    fn is_defined_in(&self, found: &Resolution, file: FileId, scope: &[Name]) -> bool {
+        match found {
+            Resolution::Function(at) | Resolution::Class(at) | Resolution::Jit(at) => {
+                at.file == file && !scope.is_empty() && item_scope(self.sources, *at) == *scope
+            }
+            _ => false,
+        }
+    }
+
+    /// The function or class that a variable of the running function [was bound to](Self::bind_here).
+    fn defined_here(&self, frame: &Frame, name: &Name) -> Option<Resolution> {
+        match frame.variables.get(name)? {
+            Value::Named(found) if self.is_defined_in(found, frame.file, &frame.scope) => {
+                Some(found.clone())
+            }
+            _ => None,
+        }
+    }
+
+    /// What a variable of a function around the running one was bound to, where some function or class there,
+    /// `found`, has its name.
+    fn defined_around(&self, frame: &Frame, name: &Name, found: &Resolution) -> Option<Value> {
+        let (Resolution::Function(at) | Resolution::Class(at) | Resolution::Jit(at)) = found else {
+            return None;
+        };
+        let scope = item_scope(self.sources, *at);
+        let is_around = at.file == frame.file && !scope.is_empty() && scope != frame.scope[..];
+        let around = frame.of_scope(&scope).filter(|_| is_around)?;
+        around.variables.get(name).cloned()
     }
 
     /// What a module calls itself: `__main__` where it is run as a program.

@@ -362,11 +362,34 @@ impl Host<'_> {
     pub(crate) fn class_method(&self, at: ItemRef, name: &str) -> Option<ItemRef> {
         self.lineage(at).into_iter().find_map(|at| {
             let scope = project::item(self.sources, at)?.body_scope();
-            let method = self.method(at.file, &scope, name)?;
+            let method = self.own_method(at, name)?;
             // A function that only stands for a method gets no object.
             let is_own = project::item_scope(self.sources, method) == scope;
             project::function(self.sources, method).filter(|_| is_own).map(|_| method)
         })
+    }
+
+    /// The method `name` of a class itself, or the function that stands for it.
+    pub(crate) fn own_method(&self, at: ItemRef, name: &str) -> Option<ItemRef> {
+        let class = project::item(self.sources, at)?;
+        let method = self.method(at.file, &class.body_scope(), name)?;
+        Some(self.of_same_class(&class, method).unwrap_or(method))
+    }
+
+    /// The method of a class that is called as `method` is, where that is of another class by the same name, as in
+    /// another branch.
+    fn of_same_class(&self, class: &Item, method: ItemRef) -> Option<ItemRef> {
+        let module = self.sources.module(method.file)?;
+        let found = module.items.get(method.index as usize)?;
+        if found.scope != class.body_scope() || class.range.contains_range(found.range) {
+            return None;
+        }
+        let is_meant = |at: &u32| {
+            let item = &module.items[*at as usize];
+            item.scope == found.scope && class.range.contains_range(item.range)
+        };
+        let index = module.items_named(&found.name).filter(is_meant).last()?;
+        Some(ItemRef { index, ..method })
     }
 
     /// A class with those of the project that it derives from, itself first.

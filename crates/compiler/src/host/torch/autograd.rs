@@ -95,6 +95,12 @@ pub(crate) struct Path {
     is_new: bool,
 }
 
+/// The method of a `torch.autograd.Function` that computes its outputs.
+const FORWARD: &str = "forward";
+
+/// The one that saves what its `backward` needs, where that is not done by the first.
+const SETUP: &str = "setup_context";
+
 /// What an operator or a function does to gradients on their way back.
 #[derive(Debug, Clone, Copy)]
 struct Step {
@@ -176,24 +182,23 @@ impl Host<'_> {
         (class, around): Method,
         args: &[(Option<Name>, Value)],
     ) -> Value {
-        let Some(scope) = item(self.sources, class).map(|item| item.body_scope()) else {
-            return Value::Unknown;
-        };
+        let Some(forward) = self.method_or_inherited(class, FORWARD) else { return Value::Unknown };
+        let setup = self.method_or_inherited(class, SETUP);
         let context = self.object();
         if let Value::Object(context) = context {
             let wanted = args.iter().map(|(_, given)| self.wants_gradient(given)).collect();
             self.set_attribute(context, &"needs_input_grad".into(), Value::Tuple(wanted));
         }
         self.without_gradients += 1;
-        let output = self.forward((class.file, &scope, around.as_ref()), &context, args);
+        let output = self.forward((forward, setup, around.as_ref()), &context, args);
         self.without_gradients = self.without_gradients.saturating_sub(1);
         let output = self.numbered(output);
-        let output = match self.writes_to_inputs(class.file, &scope) {
+        let output = match self.writes_to_inputs(class) {
             true => output,
             false => self.apart_from_inputs(args, output),
         };
         let output = self.following("apply", args.iter().map(|(_, given)| given), output);
-        match self.method(class.file, &scope, "backward") {
+        match self.method_or_inherited(class, "backward") {
             Some(backward) => {
                 self.note_applied(Applied::new((backward, around), args, context, output), args)
             }
@@ -237,12 +242,17 @@ impl Host<'_> {
         }
     }
 
+    /// The method of a class, or of what it derives from.
+    fn method_or_inherited(&self, class: ItemRef, name: &str) -> Option<ItemRef> {
+        self.own_method(class, name).or_else(|| self.class_method(class, name))
+    }
+
     /// Whether a class says that it changes what it is given in place.
-    fn writes_to_inputs(&self, file: FileId, class: &[Name]) -> bool {
+    fn writes_to_inputs(&self, class: ItemRef) -> bool {
         let marks =
             |expr: &Expr| matches!(expr, Expr::Attribute { attr, .. } if &**attr == "mark_dirty");
-        ["forward", "setup_context"].iter().any(|name| {
-            let method = self.method(file, class, name);
+        [FORWARD, SETUP].iter().any(|name| {
+            let method = self.method_or_inherited(class, name);
             let function = method.and_then(|at| function(self.sources, at));
             function.is_some_and(|function| function.body.exprs.values().any(marks))
         })
@@ -251,12 +261,11 @@ impl Host<'_> {
     /// Runs `forward`, and `setup_context` where the class has one.
     fn forward(
         &mut self,
-        (file, class, around): (FileId, &[Name], Option<&Arc<Frame>>),
+        (forward, setup, around): (ItemRef, Option<ItemRef>, Option<&Arc<Frame>>),
         context: &Value,
         args: &[(Option<Name>, Value)],
     ) -> Value {
-        let Some(forward) = self.method(file, class, "forward") else { return Value::Unknown };
-        let Some(setup) = self.method(file, class, "setup_context") else {
+        let Some(setup) = setup else {
             let mut given = vec![(None, context.clone())];
             given.extend(args.iter().cloned());
             return self.call_of_class((forward, around), given);
@@ -277,10 +286,10 @@ impl Host<'_> {
         function: &Function,
     ) -> Option<Vec<Value>> {
         let is_backward = &*function.name == "backward" && !class.is_empty();
-        if !is_backward || self.method(file, class, "setup_context").is_some() {
+        if !is_backward || self.method(file, class, SETUP).is_some() {
             return None;
         }
-        let forward = self.method(file, class, "forward")?;
+        let forward = self.method(file, class, FORWARD)?;
         // What takes any number of arguments saves what nobody knows.
         let takes_any = |param: &Param| param.kind == ParamKind::VarArgs;
         if project::function(self.sources, forward)?.params.iter().any(takes_any) {
@@ -288,7 +297,7 @@ impl Host<'_> {
         }
         let context = self.object();
         let met = self.launches.len();
-        let output = self.forward((file, class, None), &context, &[]);
+        let output = self.forward((forward, None, None), &context, &[]);
         self.launches.truncate(met);
         let is_marked = function
             .decorators
