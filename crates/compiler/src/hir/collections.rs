@@ -3,18 +3,22 @@
 use super::{Body, Expr, ExprId, Name, Param, Stmt};
 
 /// Methods that change the collection they are called on.
-const CHANGING: &[&str] = &[
+pub(crate) const CHANGING: &[&str] = &[
     "add",
     "append",
+    "appendleft",
     "clear",
     "discard",
     "extend",
+    "extendleft",
     "insert",
     "move_to_end",
     "pop",
     "popitem",
+    "popleft",
     "remove",
     "reverse",
+    "rotate",
     "setdefault",
     "sort",
     "update",
@@ -39,6 +43,17 @@ pub fn root(body: &Body, place: ExprId) -> Option<&Name> {
 
 /// Names of lists and dicts that a function changes and that are not its own, sorted.
 pub(super) fn changed_by(body: &Body, params: &[Param]) -> Vec<Name> {
+    let mut names = changed_in(body);
+    if !names.is_empty() {
+        let params = params.iter().map(|param| &param.name);
+        let own: Vec<&Name> = body.bound_names().chain(params).collect();
+        names.retain(|name| !own.contains(name));
+    }
+    names.into_iter().cloned().collect()
+}
+
+/// Names of lists and dicts that a function changes in place, sorted.
+pub(crate) fn changed_in(body: &Body) -> Vec<&Name> {
     let calls = body.exprs.keys().filter(|call| changes(body, *call));
     let items = body.stmts.values().flat_map(|stmt| match stmt {
         Stmt::Assign { targets, .. } => targets.as_slice(),
@@ -50,10 +65,5 @@ pub(super) fn changed_by(body: &Body, params: &[Param]) -> Vec<Name> {
     let mut names: Vec<&Name> = places.filter_map(|place| root(body, place)).collect();
     names.sort();
     names.dedup();
-    if !names.is_empty() {
-        let params = params.iter().map(|param| &param.name);
-        let own: Vec<&Name> = body.bound_names().chain(params).collect();
-        names.retain(|name| !own.contains(name));
-    }
-    names.into_iter().cloned().collect()
+    names
 }

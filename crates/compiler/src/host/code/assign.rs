@@ -166,6 +166,7 @@ impl Host<'_> {
                     changed.map_or(Value::Unknown, |()| Value::Dict(entries)),
                 );
             }
+            Value::Collection => self.change_collection(frame, object, Value::Collection),
             owner if is_environment(&owner) => self.set_variable(&key, value),
             Value::Object(object) if self.set_mapped(object, key.clone(), value) => {}
             Value::Object(sequence) => self.set_child(sequence, &key, value.clone()),

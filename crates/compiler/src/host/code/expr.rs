@@ -8,6 +8,7 @@ use crate::host::library::{collections, sets};
 use crate::host::objects::records;
 use crate::host::torch::data;
 use crate::host::torch::subscripts::{self, Part};
+use crate::host::value::changes::show_lambdas;
 use crate::host::value::contents::Contents;
 use crate::host::value::dtype::is_integer;
 use crate::host::value::{Callable, Dict, Missing, Parameter, Tensor, Value};
@@ -496,7 +497,14 @@ impl Host<'_> {
             }
             self.doubt.raised &= raised || keep.is_some();
         }
-        Value::List(results)
+        let mut results = Value::List(results);
+        let here = (frame.file, &*frame.scope);
+        for name in frame.code.body().names_in(target) {
+            if let Some(last) = inner.variables.get(name) {
+                show_lambdas(&mut results, here, name, last);
+            }
+        }
+        results
     }
 
     fn bool_op(&mut self, frame: &mut Frame, and: bool, values: &[ExprId]) -> Value {

@@ -240,6 +240,9 @@ impl Host<'_> {
                         let updated = self.updated(tensor, &result);
                         self.assign(frame, *target, &updated);
                     }
+                    (Value::Collection, _) => {
+                        self.change_collection(frame, *target, Value::Collection);
+                    }
                     _ if is_collection(&old) => self.change_collection(frame, *target, result),
                     _ => self.assign(frame, *target, &result),
                 }

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use crate::hir::collections::changed_in;
 use crate::hir::{Arg, ArgKind, Expr, Function, Name, Param, ParamKind};
 use crate::host::code::arguments::{Args, REST, bound};
 use crate::host::code::flow::{Flow, Yielded};
 use crate::host::code::frame::{Code, Frame, Variables};
+use crate::host::value::changes::is_collection;
 use crate::host::value::memory::may_write;
-use crate::host::value::{Callable, Value, changes};
+use crate::host::value::{Callable, Value};
 use crate::host::{Host, MAX_DEPTH, launch};
 use crate::project::{ItemRef, Resolution, function, item, item_scope};
 use crate::source::FileId;
@@ -87,7 +89,14 @@ impl Host<'_> {
             Value::Tensor(tensor) => tensor.shape.is_some(),
             _ => false,
         };
-        if args.iter().any(tells)
+        let is_known = |(_, value): &(_, Value)| match value {
+            Value::Int(value) => value.is_some(),
+            Value::Float(value) => value.is_some(),
+            Value::Bool(value) => value.is_some(),
+            value => matches!(value, Value::Str(_) | Value::None | Value::Callable(_)),
+        };
+        let are_known = !args.is_empty() && args.iter().all(is_known);
+        if (are_known || args.iter().any(tells))
             && let Some(result) = self.call_wrapped(at, &function, args)
         {
             return result;
@@ -172,6 +181,13 @@ impl Host<'_> {
         let default = param.default.map(|default| self.head_expr(file, scope, function, default));
         match default {
             Some(Value::None) => Value::Omitted,
+            // All calls that leave it out have the same one.
+            Some(default)
+                if is_collection(&default)
+                    && changed_in(&function.body).contains(&&param.name) =>
+            {
+                Value::Collection
+            }
             Some(Value::Bool(_)) if self.options.open_flags => Value::Bool(None),
             default => default.unwrap_or(Value::Unknown),
         }
@@ -246,7 +262,7 @@ impl Host<'_> {
             return Value::Unknown;
         }
         self.depth += 1;
-        let collections = frame.variables.iter().filter(|(_, value)| changes::is_collection(value));
+        let collections = frame.variables.iter().filter(|(_, value)| is_collection(value));
         let collections = collections.map(|(name, value)| (name.clone(), value.clone())).collect();
         let is_apart = frame.around.is_none() && frame.variables.values().all(is_immutable);
         let took_order = self.takes_order;

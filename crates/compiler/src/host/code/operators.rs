@@ -15,6 +15,7 @@ use crate::host::torch::{arrays, data, drawn, fits};
 use crate::host::value::contents::Contents;
 use crate::host::value::dtype::{float_of, is_integer, with_number};
 use crate::host::value::number::{arithmetic, as_number};
+use crate::host::value::changes::is_collection;
 use crate::host::value::{Callable, Dict, Tensor, Value};
 use crate::project::{Resolution, compare_python};
 
@@ -136,7 +137,14 @@ pub(crate) fn binary(op: BinaryOp, left: &Value, right: &Value) -> Value {
         (Value::List(a), Value::List(b)) if op == BinaryOp::Add => Value::List(concat(a, b)),
         (Value::Tuple(a), Value::Tuple(b)) if op == BinaryOp::Add => Value::Tuple(concat(a, b)),
         (Value::List(items), Value::Int(Some(count))) if op == BinaryOp::Mul => {
-            repeat(items, *count).map_or(Value::Unknown, Value::List)
+            // A collection in it is one in several places: what changes one of them changes all.
+            let shares = *count > 1 && items.iter().any(is_collection);
+            let apart = items.iter().map(|item| match shares && is_collection(item) {
+                true => Value::Collection,
+                false => item.clone(),
+            });
+            let items: Vec<Value> = apart.collect();
+            repeat(&items, *count).map_or(Value::Unknown, Value::List)
         }
         (Value::Tuple(items), Value::Int(Some(count))) if op == BinaryOp::Mul => {
             repeat(items, *count).map_or(Value::Unknown, Value::Tuple)
@@ -304,12 +312,21 @@ fn ordered(op: CompareOp, left: &Value, right: &Value) -> Option<bool> {
 }
 
 /// Whether two values are one object: tensors are where all that is known of them is the same, and the
-/// memory of both is known.
+/// memory of both is known. Others that are equal may be two.
 fn identical(left: &Value, right: &Value) -> Option<bool> {
-    let (Value::Tensor(a), Value::Tensor(b)) = (left, right) else { return same(left, right) };
-    match (a.memory()?, b.memory()?) {
-        (first, second) if first != second => Some(false),
-        _ => (a.allocation().is_some() && a == b).then_some(true),
+    match (left.plain(), right.plain()) {
+        (Value::Tensor(a), Value::Tensor(b)) => match (a.memory()?, b.memory()?) {
+            (first, second) if first != second => Some(false),
+            _ => (a.allocation().is_some() && a == b).then_some(true),
+        },
+        (Value::Bool(_), Value::Int(_) | Value::Float(_))
+        | (Value::Int(_) | Value::Float(_), Value::Bool(_)) => Some(false),
+        (a, b) => {
+            let may_be_two = |value: &Value| {
+                is_collection(value) || matches!(value, Value::Tuple(_) | Value::Float(_))
+            };
+            same(a, b).filter(|same| !same || !may_be_two(a) && !may_be_two(b))
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Methods that change lists and dictionaries.
 
 use crate::hir::CompareOp;
+use crate::hir::collections::CHANGING;
 use crate::host::code::arguments::Args;
 use crate::host::code::operators::{self, position};
 use crate::host::library::sets;
@@ -13,6 +14,7 @@ pub(crate) fn changed(receiver: &Value, name: &str, args: &Args<'_>) -> Option<(
         Value::List(items) => changed_list(items, name, args),
         Value::Dict(entries) => changed_dict(entries, name, args),
         Value::Set(items) => sets::changed(items, name, args),
+        Value::Collection if CHANGING.contains(&name) => Some((Value::Collection, Value::Unknown)),
         _ => None,
     }
 }

@@ -11,6 +11,7 @@ use crate::host::code::operators::position;
 use crate::host::library::collections;
 use crate::host::value::{Callable, Value};
 use crate::host::{Frame, Host};
+use crate::source::FileId;
 
 /// A collection that a function changed which it was given.
 #[derive(Debug, Clone)]
@@ -71,14 +72,9 @@ impl Frame {
     /// are called.
     pub(crate) fn bind(&mut self, name: &Name, value: Value) {
         if self.names.lambdas {
+            let here = (self.file, &*self.scope);
             for known in self.variables.values_mut() {
-                if let Value::Callable(
-                    Callable::Lambda { frame, .. } | Callable::Closure { frame, .. },
-                ) = known
-                    && (frame.file, &frame.scope) == (self.file, &self.scope)
-                {
-                    Arc::make_mut(frame).variables.insert(name.clone(), value.clone());
-                }
+                show_lambdas(known, here, name, &value);
             }
         }
         self.variables.insert(name.clone(), value);
@@ -118,6 +114,10 @@ impl Frame {
         let mut names = Vec::new();
         sources(code.body(), value, &mut names);
         names.retain(|name| self.variables.get(name).is_some_and(is_collection));
+        let mut copied = Vec::new();
+        copied_from(code.body(), value, &mut copied);
+        copied.retain(|name| self.variables.get(name).is_some_and(holds_collections));
+        names.extend(copied);
         let target = root(code.body(), target).filter(|target| !names.contains(target)).cloned();
         if let (Some(target), false) = (target, names.is_empty()) {
             self.names.share(names.into_iter().chain([target]));
@@ -183,6 +183,28 @@ impl Frame {
             let param = at.map(|at| (name, at));
             Changed { param, before, now: now.unwrap_or(Value::Collection) }
         })
+    }
+}
+
+/// Binds a variable for the lambdas in a value that were made in a function of a file: they look it up when they are
+/// called.
+pub(crate) fn show_lambdas(known: &mut Value, here: (FileId, &[Name]), name: &Name, value: &Value) {
+    match known {
+        Value::Callable(Callable::Lambda { frame, .. } | Callable::Closure { frame, .. })
+            if (frame.file, &frame.scope[..]) == here =>
+        {
+            Arc::make_mut(frame).variables.insert(name.clone(), value.clone());
+        }
+        // What is long takes long to look at: lists of functions begin with one.
+        Value::List(items) | Value::Tuple(items)
+            if matches!(items.first(), Some(Value::Callable(_))) =>
+        {
+            items.iter_mut().for_each(|item| show_lambdas(item, here, name, value));
+        }
+        Value::Dict(entries) if matches!(entries.first(), Some((_, Value::Callable(_)))) => {
+            entries.iter_mut().for_each(|(_, item)| show_lambdas(item, here, name, value));
+        }
+        _ => {}
     }
 }
 
@@ -346,6 +368,29 @@ pub(crate) fn is_collection(value: &Value) -> bool {
         Value::Tuple(items) | Value::Record { items, .. } => items.iter().any(is_collection),
         _ => false,
     }
+}
+
+/// Whether a value is a collection of collections.
+fn holds_collections(value: &Value) -> bool {
+    match value {
+        Value::List(items) | Value::Set(items) => items.iter().any(is_collection),
+        Value::Dict(entries) => entries.iter().any(|(_, item)| is_collection(item)),
+        _ => false,
+    }
+}
+
+/// The variables of which a value is a copy that has the same collections in it.
+fn copied_from(body: &Body, value: ExprId, names: &mut Vec<Name>) {
+    /// Functions that give a list or dict with what another one holds.
+    const COPYING: &[&str] = &["dict", "list", "reversed", "sorted", "tuple"];
+    let Expr::Call { callee, args } = &body.exprs[value] else { return };
+    let original = match (&body.exprs[*callee], args.first()) {
+        (Expr::Name(name), Some(first)) if COPYING.contains(&&**name) => first.value,
+        (Expr::Attribute { value, attr }, None) if &**attr == "copy" => *value,
+        (Expr::Attribute { attr, .. }, Some(first)) if &**attr == "copy" => first.value,
+        _ => return,
+    };
+    sources(body, original, names);
 }
 
 /// The variables of which a value may be, or may hold, a part. What calls and operators give is
