@@ -285,7 +285,8 @@ fn accesses_of(
 
 /// A finding of a launch that other random numbers, or another machine, would have otherwise.
 fn of_one_draw(finding: Diagnostic) -> Diagnostic {
-    const ONE_DRAW: &str = "host code draws random numbers or asks about the machine: one such run leads to this";
+    const ONE_DRAW: &str =
+        "host code draws random numbers or asks about the machine: one such run leads to this";
     if finding.notes.iter().any(|note| note == ONE_DRAW) {
         return finding;
     }

@@ -100,6 +100,10 @@ pub(crate) struct Host<'a> {
     without_gradients: u32,
     /// Allocations of parameters and buffers of modules.
     parameters: FxHashSet<u32>,
+    /// The memory of what modules registered as buffers.
+    buffers: FxHashSet<u32>,
+    /// Variables whose gradients were taken away since the last backward pass.
+    without_gradient: FxHashSet<u32>,
     /// Allocations whose tensors may have another type now.
     recast: FxHashSet<u32>,
     /// What it set in the environment.
@@ -252,6 +256,8 @@ impl<'a> Host<'a> {
             may_be_unwanted: false,
             without_gradients: 0,
             parameters: FxHashSet::default(),
+            buffers: FxHashSet::default(),
+            without_gradient: FxHashSet::default(),
             recast: FxHashSet::default(),
             environment: library::environment::Environment::default(),
             entry: None,

@@ -9,7 +9,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::bulk::BulkCopy;
 use super::{LANES, shared};
 use crate::analysis::axis::AxisInfos;
-use crate::ir::{Attrs, Elem, Function, Inst, InstData, Opcode, Region, Shape, Type, Value, ValueDef};
+use crate::ir::{
+    Attrs, Elem, Function, Inst, InstData, Opcode, Region, Shape, Type, Value, ValueDef,
+};
 use crate::layout::{Dim, LinearLayout};
 
 /// The smallest asynchronous copy of one thread, in bytes.

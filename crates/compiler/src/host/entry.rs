@@ -3,7 +3,7 @@
 pub(crate) mod assumed;
 pub(crate) mod commands;
 pub(crate) mod given;
+pub(crate) mod marks;
 pub(crate) mod parsed;
 pub(crate) mod scenario;
-pub(crate) mod marks;
 pub(crate) mod strategies;

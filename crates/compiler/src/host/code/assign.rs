@@ -189,7 +189,12 @@ impl Host<'_> {
     /// Notes what the gradient of a tensor is set to.
     fn set_gradient(&mut self, tensor: &Tensor, value: &Value) {
         let value = if self.doubt.is_straight() { value.clone() } else { Value::Unknown };
-        self.gradients.extend(tensor.own_variable().map(|variable| (variable, value)));
+        let Some(variable) = tensor.own_variable() else { return };
+        match value {
+            Value::None => self.without_gradient.insert(variable),
+            _ => self.without_gradient.remove(&variable),
+        };
+        self.gradients.insert(variable, value);
     }
 
     /// A tensor to which `result` was written, as `+=` does: it stays what and where it is.

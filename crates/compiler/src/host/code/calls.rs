@@ -195,7 +195,10 @@ impl Host<'_> {
         if let Some((_, name)) = &method {
             self.note_mode(name);
             self.note_gradients(name, receiver.as_ref(), &args);
-            self.differentiated |= &**name == "backward";
+            if &**name == "backward" {
+                self.differentiated = true;
+                self.without_gradient.clear();
+            }
         }
         let own = match (&receiver, &method) {
             (Some(Value::Object(object)), Some((_, name))) => self.has_own_method(*object, name),

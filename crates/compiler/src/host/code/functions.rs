@@ -7,6 +7,7 @@ use crate::hir::{Arg, ArgKind, Expr, Function, Name, Param, ParamKind};
 use crate::host::code::arguments::{Args, REST, bound};
 use crate::host::code::flow::{Flow, Yielded};
 use crate::host::code::frame::{Code, Frame, Variables};
+use crate::host::code::wrapped::chooses;
 use crate::host::value::changes::is_collection;
 use crate::host::value::memory::may_write;
 use crate::host::value::{Callable, Value};
@@ -85,6 +86,10 @@ impl Host<'_> {
             self.without_gradients = self.without_gradients.saturating_sub(drops);
             return self.differentiable(at, &function, args, output);
         }
+        let decorators = self.decorators(at.file, &item.scope, &function);
+        if decorators.iter().any(chooses) {
+            return Value::Unknown;
+        }
         let tells = |(_, value): &(_, Value)| match value {
             Value::Tensor(tensor) => tensor.shape.is_some(),
             _ => false,
@@ -95,7 +100,10 @@ impl Host<'_> {
             Value::Bool(value) => value.is_some(),
             value => matches!(value, Value::Str(_) | Value::None | Value::Callable(_)),
         };
-        let are_known = !args.is_empty() && args.iter().all(is_known);
+        // What a class makes of a function may keep something between calls.
+        let is_class = |found: &Resolution| matches!(found, Resolution::Class(_));
+        let are_known =
+            !args.is_empty() && args.iter().all(is_known) && !decorators.iter().any(is_class);
         if (are_known || args.iter().any(tells))
             && let Some(result) = self.call_wrapped(at, &function, args)
         {
@@ -183,8 +191,7 @@ impl Host<'_> {
             Some(Value::None) => Value::Omitted,
             // All calls that leave it out have the same one.
             Some(default)
-                if is_collection(&default)
-                    && changed_in(&function.body).contains(&&param.name) =>
+                if is_collection(&default) && changed_in(&function.body).contains(&&param.name) =>
             {
                 Value::Collection
             }

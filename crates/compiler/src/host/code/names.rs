@@ -87,12 +87,15 @@ impl Host<'_> {
         let is_here = |item: &Item| item.scope == frame.scope[..];
         let bound = (0..).zip(&module.items).filter(|(_, item)| range.contains_range(item.range));
         for (index, item) in bound.filter(|(_, item)| is_here(item)) {
-            let mut same = module.items_named(&item.name).filter(|at| is_here(&module.items[*at as usize]));
+            let mut same =
+                module.items_named(&item.name).filter(|at| is_here(&module.items[*at as usize]));
             if !frame.variables.contains_key(&item.name) && same.nth(1).is_none() {
                 continue;
             }
             let value = match resolve_item(self.sources, ItemRef { file: frame.file, index }) {
-                found if self.is_defined_in(&found, frame.file, &frame.scope) => Value::Named(found),
+                found if self.is_defined_in(&found, frame.file, &frame.scope) => {
+                    Value::Named(found)
+                }
                 found => self.resolved(found),
             };
             frame.variables.insert(item.name.clone(), value);
@@ -338,6 +341,14 @@ impl Host<'_> {
                 },
                 value => value,
             },
+            Value::Tensor(tensor)
+                if &**attr == "grad"
+                    && tensor
+                        .own_variable()
+                        .is_some_and(|of| self.without_gradient.contains(&of)) =>
+            {
+                Value::None
+            }
             // Before a backward pass there are no gradients but those that are set.
             Value::Tensor(tensor)
                 if &**attr == "grad" && (!self.differentiated || self.tape.keeps(tensor)) =>

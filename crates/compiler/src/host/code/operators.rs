@@ -12,10 +12,10 @@ use crate::host::torch::misuse::{self, Misuse, is_whole};
 use crate::host::torch::subscripts::{self, Part};
 use crate::host::torch::views;
 use crate::host::torch::{arrays, data, drawn, fits};
+use crate::host::value::changes::is_collection;
 use crate::host::value::contents::Contents;
 use crate::host::value::dtype::{float_of, is_integer, with_number};
 use crate::host::value::number::{arithmetic, as_number};
-use crate::host::value::changes::is_collection;
 use crate::host::value::{Callable, Dict, Tensor, Value};
 use crate::project::{Resolution, compare_python};
 

@@ -106,6 +106,12 @@ impl Host<'_> {
             return value;
         }
         let owner = Owner::Class(at);
+        // What classes that derive from it have put there by then is not followed.
+        let is_told = |host: &Self| host.class_method(at, "__init_subclass__").is_some();
+        let value = match is_collection(&value) && is_told(self) {
+            true => Value::Collection,
+            false => value,
+        };
         self.begin_static(owner, &name.into(), value.clone());
         self.held(owner, name).unwrap_or(value)
     }

@@ -8,7 +8,7 @@ use crate::host::objects::records::is_data_maker;
 use crate::host::value::{Callable, Value};
 use crate::host::{Frame, Host};
 use crate::project::{
-    self, ItemRef, Resolution, Scope, callee, class, function, item, resolve_expr,
+    self, ItemRef, Resolution, Scope, callee, class, function, is_external, item, resolve_expr,
     resolve_item,
 };
 use crate::source::FileId;
@@ -214,7 +214,7 @@ impl Host<'_> {
         self.kept_functions.insert(at, !self.is_wrapped(at.file, scope, function));
         let decorators = self.decorators(at.file, scope, function);
         let keeps = function.decorators.iter().zip(decorators).all(|(decorator, found)| {
-            !is_wrapper_of(&found)
+            !is_wrapper_of(&found) && !chooses(&found)
                 || matches!(found, Resolution::Function(_))
                     && matches!(
                         self.head_expr(at.file, scope, function, *decorator),
@@ -250,6 +250,12 @@ fn is_transparent(found: &Resolution) -> bool {
 /// Where decorators come from that take no exceptions.
 const TRANSPARENT: &[&[&str]] =
     &[&["abc"], &["functools"], &["pytest", "mark"], &["torch"], &["typing"], &["unittest"]];
+
+/// Whether a decorator may call another function in the place of the one that it gets.
+pub(crate) fn chooses(found: &Resolution) -> bool {
+    let chooses = |name: &str| is_external(found, &["functools", name]);
+    chooses("singledispatch") || chooses("singledispatchmethod")
+}
 
 /// Whether a decorator may hand on other arguments to a function than it gets.
 fn is_wrapper_of(found: &Resolution) -> bool {

@@ -102,7 +102,8 @@ impl Host<'_> {
     fn marks_of_class(&self, file: FileId, scope: &[Name]) -> Vec<Mark> {
         let Some((name, path)) = scope.split_last() else { return Vec::new() };
         let module = self.sources.module(file).unwrap_or_default();
-        let meant = module.items_named(name).find(|index| *module.items[*index as usize].scope == *path);
+        let meant =
+            module.items_named(name).find(|index| *module.items[*index as usize].scope == *path);
         let class = meant.and_then(|index| class(self.sources, ItemRef { file, index }));
         let Some(class) = class else { return Vec::new() };
         let map = Arc::new(class.map.clone());
@@ -136,7 +137,11 @@ impl Host<'_> {
 
     /// An argument, by its position and name, of the call that makes a mark: that stands there, or where a
     /// variable of a module gets the mark.
-    pub(crate) fn mark_argument(&mut self, mark: &Mark, (at, name): (usize, &str)) -> Option<Value> {
+    pub(crate) fn mark_argument(
+        &mut self,
+        mark: &Mark,
+        (at, name): (usize, &str),
+    ) -> Option<Value> {
         let body = mark.code.body();
         if let Expr::Call { args, .. } = &body.exprs[mark.expr] {
             let value = argument(args, at, name)?;

@@ -245,9 +245,13 @@ impl Host<'_> {
         match (name, args) {
             (
                 "register_buffer" | "register_parameter",
-                [(None, Value::Str(name)), (_, value), ..],
+                [(None, Value::Str(attr)), (_, value), ..],
             ) => {
                 let value = self.parameter_of(value.clone());
+                if name == "register_buffer" {
+                    self.buffers.extend(value.allocations());
+                }
+                let name = attr;
                 self.set_attribute(object, &name.clone(), value);
                 Value::None
             }
@@ -293,8 +297,7 @@ impl Host<'_> {
             Some(Value::Object(object)) => *object,
             _ => return Value::Unknown,
         };
-        let mut bases = self.lineage(at).into_iter().skip(1);
-        match bases.find_map(|base| self.class_method(base, name)) {
+        match self.method_after(object, at, name) {
             Some(method) => self.call_function(method, &with_receiver(object, args)),
             None if name == "__init__" => {
                 if let Some(base) = self.torch_base(at) {
@@ -390,6 +393,21 @@ impl Host<'_> {
         };
         let index = module.items_named(&found.name).filter(is_meant).last()?;
         Some(ItemRef { index, ..method })
+    }
+
+    /// The method `name` that comes after those of the class `at` among the classes of an object.
+    fn method_after(&self, object: usize, at: ItemRef, name: &str) -> Option<ItemRef> {
+        let all = self.classes.get(&object).map(|class| self.lineage(*class)).unwrap_or_default();
+        let behind =
+            all.iter().position(|class| *class == at).map(|place| all[place + 1..].to_vec());
+        let classes = behind.unwrap_or_else(|| self.lineage(at).split_off(1));
+        classes.into_iter().find_map(|class| {
+            let scope = project::item(self.sources, class)?.body_scope();
+            let method = self.class_method(class, name)?;
+            let is_own =
+                method.file == class.file && project::item_scope(self.sources, method) == scope;
+            is_own.then_some(method)
+        })
     }
 
     /// A class with those of the project that it derives from, itself first.

@@ -92,7 +92,9 @@ impl Host<'_> {
         for (path, module) in self.all_modules(object)? {
             for (name, held) in self.objects.get(&module)? {
                 let Value::Tensor(tensor) = held else { continue };
-                if tensor.memory().is_some_and(|id| self.parameters.contains(&id)) {
+                let is_parameter =
+                    |id: u32| self.parameters.contains(&id) && !self.buffers.contains(&id);
+                if tensor.memory().is_some_and(is_parameter) {
                     found.push((joined(&path, name), held.clone()));
                 }
             }

@@ -240,6 +240,13 @@ impl Host<'_> {
             self.replace_static(owner, &held, now.clone());
             frame.follow_place(name, &now);
         }
+        if let Some(name) = root(body, object) {
+            for other in frame.names.of(name).iter().filter(|other| *other != name) {
+                if let Some((owner, held)) = self.static_named(frame, other) {
+                    self.replace_static(owner, &held, Value::Collection);
+                }
+            }
+        }
         frame.change(object, changed.clone());
         if let Expr::Name(name) = &body.exprs[object]
             && let Some(place) = frame.names.places.get(name).copied()
