@@ -126,10 +126,23 @@ impl Host<'_> {
         // A variable that held a list holds whatever comes after it.
         match self.held(owner, name) {
             Some(_) => self.set_static(owner, name, value.clone()),
-            None if self.outlives_calls(frame.file, name, value) => {
+            // What only stands for another variable is in that one.
+            None if self.outlives_calls(frame.file, name, value)
+                && !self.stands_for_another(frame.file, name) =>
+            {
                 self.begin_static(owner, name, value.clone());
             }
             None => {}
+        }
+    }
+
+    /// Whether a variable of a module is bound to another one: `b = a`.
+    fn stands_for_another(&mut self, file: FileId, name: &Name) -> bool {
+        match self.meaning(Scope { file, path: &[] }, name) {
+            Resolution::Constant(at) => {
+                item(self.sources, at).is_some_and(|item| item.name != *name)
+            }
+            _ => false,
         }
     }
 

@@ -241,8 +241,11 @@ impl Host<'_> {
             frame.follow_place(name, &now);
         }
         if let Some(name) = root(body, object) {
+            let own = self.static_named(frame, name);
             for other in frame.names.of(name).iter().filter(|other| *other != name) {
-                if let Some((owner, held)) = self.static_named(frame, other) {
+                let other =
+                    self.static_named(frame, other).filter(|other| Some(other) != own.as_ref());
+                if let Some((owner, held)) = other {
                     self.replace_static(owner, &held, Value::Collection);
                 }
             }
