@@ -391,7 +391,7 @@ impl Host<'_> {
             let item = &module.items[*at as usize];
             item.scope == found.scope && class.range.contains_range(item.range)
         };
-        let index = module.items_named(&found.name).filter(is_meant).last()?;
+        let index = module.items_named(&found.name).rfind(is_meant)?;
         Some(ItemRef { index, ..method })
     }
 
