@@ -79,7 +79,7 @@ impl Host<'_> {
     }
 
     /// Binds what a statement of a function defines or imports, where others there give the same name another meaning:
-    /// the branch that is taken decides.
+    /// the one that ran last decides.
     pub(crate) fn bind_here(&mut self, frame: &mut Frame, stmt: StmtId) {
         let range = frame.code.map().map(|map| map.stmts[stmt]).filter(|_| !frame.scope.is_empty());
         let module = self.sources.module(frame.file);
