@@ -9,6 +9,9 @@ use super::builtins::index;
 use super::{Exit, Obj, Run, raise, text};
 use crate::hir::Name;
 
+/// Texts are not filled up to more letters.
+const MAX_WIDTH: usize = 1 << 16;
+
 impl Evaluator<'_> {
     /// Calls a method.
     pub(super) fn python_method(
@@ -210,6 +213,9 @@ impl Evaluator<'_> {
             }
             ("zfill", 1, _) => {
                 let width = usize::try_from(index(&args[0])?).unwrap_or(0);
+                if width > MAX_WIDTH {
+                    return Err(Exit::Unknown);
+                }
                 let (sign, digits) = value.split_at(usize::from(value.starts_with(['+', '-'])));
                 let zeros = width.saturating_sub(value.chars().count());
                 Obj::str(&format!("{sign}{}{digits}", "0".repeat(zeros)))

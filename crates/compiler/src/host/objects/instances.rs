@@ -37,8 +37,8 @@ const PLAIN_BASES: &[&[&str]] = &[
     &["typing_extensions", "Protocol"],
 ];
 
-/// The method that a call of a module runs.
-const FORWARD: &str = "forward";
+/// The method that a call of a module runs, or of a `torch.autograd.Function`.
+pub(crate) const FORWARD: &str = "forward";
 
 /// The attribute of a module that says whether it is in training.
 pub(crate) const TRAINING: &str = "training";

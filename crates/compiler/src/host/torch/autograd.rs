@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::hir::{BinaryOp, Expr, Function, Name, Param, ParamKind};
 use crate::host::code::arguments::Args;
+use crate::host::objects::instances::FORWARD;
 use crate::host::torch::fits;
 use crate::host::torch::tape::By;
 use crate::host::torch::views::{elements, is_contiguous, strides, unknown_strides};
@@ -95,10 +96,7 @@ pub(crate) struct Path {
     is_new: bool,
 }
 
-/// The method of a `torch.autograd.Function` that computes its outputs.
-const FORWARD: &str = "forward";
-
-/// The one that saves what its `backward` needs, where that is not done by the first.
+/// The method of a `torch.autograd.Function` that saves what its `backward` needs, where `forward` does not.
 const SETUP: &str = "setup_context";
 
 /// What an operator or a function does to gradients on their way back.
