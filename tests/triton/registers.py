@@ -5,8 +5,8 @@
 
 For each kernel of the FILEs, modules below ROOT, and each of its specializations that `tile info`
 finds, Triton compiles the same source for the same specialization: for sm_90a, where it may use
-warp-group products and bulk tensor copies, and for sm_80, whose instructions are the ones that Tile
-has for other architectures. The ptxas that TILE_PTXAS names, the one that Tile takes too, assembles all of them for sm_90a. Prints
+warp-group products and bulk tensor copies, and for sm_80, where it may not. The ptxas that
+TILE_PTXAS names, the one that Tile takes too, assembles all of them for sm_90a. Prints
 those that take more than 1.15 times Triton's registers or spill where Triton does not, with --all
 each of them, and the counts at the end, with the reasons of those that could not be compared. Where
 Triton's code spills more than Tile's, its registers are those that were left, and say nothing: such

@@ -103,7 +103,7 @@ pub(crate) struct Host<'a> {
     /// The memory of what modules registered as buffers.
     buffers: FxHashSet<u32>,
     /// Variables whose gradients were taken away since the last backward pass.
-    without_gradient: FxHashSet<u32>,
+    cleared_gradients: FxHashSet<u32>,
     /// Allocations whose tensors may have another type now.
     recast: FxHashSet<u32>,
     /// What it set in the environment.
@@ -257,7 +257,7 @@ impl<'a> Host<'a> {
             without_gradients: 0,
             parameters: FxHashSet::default(),
             buffers: FxHashSet::default(),
-            without_gradient: FxHashSet::default(),
+            cleared_gradients: FxHashSet::default(),
             recast: FxHashSet::default(),
             environment: library::environment::Environment::default(),
             entry: None,

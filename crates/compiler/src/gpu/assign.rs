@@ -154,8 +154,8 @@ impl Assigner<'_> {
     }
 
     /// A load of fewer elements than threads costs about the same in any layout, so its user chooses, unless
-    /// threads would [compute many addresses](Self::takes_many_addresses) for it or copy it ahead. Where nothing is known of
-    /// where elements lie, addresses stay in the threads that compute them.
+    /// threads would [compute many addresses](Self::takes_many_addresses) for it or copy it ahead. Where nothing is
+    /// known of where elements lie, addresses stay in the threads that compute them.
     fn load(&self, inst: Inst, data: &InstData) -> Result<Option<LinearLayout>, LowerError> {
         let small = self.is_small(data.result()) && !self.ahead.contains(&inst);
         let asked = self.layouts.demand[data.result()].clone();

@@ -191,8 +191,8 @@ impl Host<'_> {
         let value = if self.doubt.is_straight() { value.clone() } else { Value::Unknown };
         let Some(variable) = tensor.own_variable() else { return };
         match value {
-            Value::None => self.without_gradient.insert(variable),
-            _ => self.without_gradient.remove(&variable),
+            Value::None => self.cleared_gradients.insert(variable),
+            _ => self.cleared_gradients.remove(&variable),
         };
         self.gradients.insert(variable, value);
     }

@@ -197,7 +197,7 @@ impl Host<'_> {
             self.note_gradients(name, receiver.as_ref(), &args);
             if &**name == "backward" {
                 self.differentiated = true;
-                self.without_gradient.clear();
+                self.cleared_gradients.clear();
             }
         }
         let own = match (&receiver, &method) {

@@ -94,16 +94,10 @@ impl Host<'_> {
             Value::Tensor(tensor) => tensor.shape.is_some(),
             _ => false,
         };
-        let is_known = |(_, value): &(_, Value)| match value {
-            Value::Int(value) => value.is_some(),
-            Value::Float(value) => value.is_some(),
-            Value::Bool(value) => value.is_some(),
-            value => matches!(value, Value::Str(_) | Value::None | Value::Callable(_)),
-        };
         // What a class makes of a function may keep something between calls.
         let is_class = |found: &Resolution| matches!(found, Resolution::Class(_));
         let are_known =
-            !args.is_empty() && args.iter().all(is_known) && !decorators.iter().any(is_class);
+            !args.is_empty() && args.iter().all(is_plain) && !decorators.iter().any(is_class);
         if (are_known || args.iter().any(tells))
             && let Some(result) = self.call_wrapped(at, &function, args)
         {
@@ -309,6 +303,16 @@ impl Host<'_> {
             self.takes_order = took_order;
         }
         result
+    }
+}
+
+/// Whether an argument is a known number, text or function.
+fn is_plain((_, value): &(Option<Name>, Value)) -> bool {
+    match value {
+        Value::Int(value) => value.is_some(),
+        Value::Float(value) => value.is_some(),
+        Value::Bool(value) => value.is_some(),
+        value => matches!(value, Value::Str(_) | Value::None | Value::Callable(_)),
     }
 }
 

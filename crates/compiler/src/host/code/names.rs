@@ -84,7 +84,8 @@ impl Host<'_> {
         let range = frame.code.map().map(|map| map.stmts[stmt]).filter(|_| !frame.scope.is_empty());
         let module = self.sources.module(frame.file);
         let (Some(range), Some(module)) = (range, module) else { return };
-        let is_here = |item: &Item| item.scope == frame.scope[..];
+        let scope = frame.scope.clone();
+        let is_here = |item: &Item| item.scope == scope[..];
         let bound = (0..).zip(&module.items).filter(|(_, item)| range.contains_range(item.range));
         for (index, item) in bound.filter(|(_, item)| is_here(item)) {
             let mut same =
@@ -93,12 +94,10 @@ impl Host<'_> {
                 continue;
             }
             let value = match resolve_item(self.sources, ItemRef { file: frame.file, index }) {
-                found if self.is_defined_in(&found, frame.file, &frame.scope) => {
-                    Value::Named(found)
-                }
+                found if self.is_defined_in(&found, frame.file, &scope) => Value::Named(found),
                 found => self.resolved(found),
             };
-            frame.variables.insert(item.name.clone(), value);
+            frame.bind_anew(&item.name, value);
         }
     }
 
@@ -345,7 +344,7 @@ impl Host<'_> {
                 if &**attr == "grad"
                     && tensor
                         .own_variable()
-                        .is_some_and(|of| self.without_gradient.contains(&of)) =>
+                        .is_some_and(|of| self.cleared_gradients.contains(&of)) =>
             {
                 Value::None
             }

@@ -137,14 +137,7 @@ pub(crate) fn binary(op: BinaryOp, left: &Value, right: &Value) -> Value {
         (Value::List(a), Value::List(b)) if op == BinaryOp::Add => Value::List(concat(a, b)),
         (Value::Tuple(a), Value::Tuple(b)) if op == BinaryOp::Add => Value::Tuple(concat(a, b)),
         (Value::List(items), Value::Int(Some(count))) if op == BinaryOp::Mul => {
-            // A collection in it is one in several places: what changes one of them changes all.
-            let shares = *count > 1 && items.iter().any(is_collection);
-            let apart = items.iter().map(|item| match shares && is_collection(item) {
-                true => Value::Collection,
-                false => item.clone(),
-            });
-            let items: Vec<Value> = apart.collect();
-            repeat(&items, *count).map_or(Value::Unknown, Value::List)
+            repeat(items, *count).map_or(Value::Unknown, Value::List)
         }
         (Value::Tuple(items), Value::Int(Some(count))) if op == BinaryOp::Mul => {
             repeat(items, *count).map_or(Value::Unknown, Value::Tuple)
@@ -209,7 +202,12 @@ fn concat(a: &[Value], b: &[Value]) -> Vec<Value> {
 fn repeat(items: &[Value], count: i128) -> Option<Vec<Value>> {
     let count = usize::try_from(count).unwrap_or(0);
     let length = items.len().checked_mul(count).filter(|length| *length <= MAX_LENGTH)?;
-    Some(items.iter().cycle().take(length).cloned().collect())
+    // A collection in it is one in several places: what changes one of them changes all.
+    let repeated = items.iter().map(|item| match count > 1 && is_collection(item) {
+        true => Value::Collection,
+        false => item.clone(),
+    });
+    Some(repeated.cycle().take(length).collect())
 }
 
 /// `op operand`, other than `not`.

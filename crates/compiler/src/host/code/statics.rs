@@ -107,11 +107,9 @@ impl Host<'_> {
         }
         let owner = Owner::Class(at);
         // What classes that derive from it have put there by then is not followed.
-        let is_told = |host: &Self| host.class_method(at, "__init_subclass__").is_some();
-        let value = match is_collection(&value) && is_told(self) {
-            true => Value::Collection,
-            false => value,
-        };
+        let may_be_filled =
+            is_collection(&value) && self.class_method(at, "__init_subclass__").is_some();
+        let value = if may_be_filled { Value::Collection } else { value };
         self.begin_static(owner, &name.into(), value.clone());
         self.held(owner, name).unwrap_or(value)
     }

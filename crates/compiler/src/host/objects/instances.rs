@@ -49,6 +49,22 @@ const CHANGE_MODE: &[&str] = &["eval", "train"];
 /// Methods that only tell how a value is printed.
 const TEXTS: &[&str] = &["__format__", "__repr__", "__str__"];
 
+/// The classes of several lines in one, each before those that it derives from (C3 linearization). Source: Python's
+/// documentation on its method resolution order.
+fn merged(mut lines: Vec<Vec<ItemRef>>) -> Vec<ItemRef> {
+    let mut merged = Vec::new();
+    loop {
+        lines.retain(|line| !line.is_empty());
+        let Some(first) = lines.first().map(|line| line[0]) else { return merged };
+        let comes_later = |class: &ItemRef| lines.iter().any(|line| line[1..].contains(class));
+        // Where each comes after another one, Python refuses the class.
+        let next = lines.iter().map(|line| line[0]).find(|class| !comes_later(class));
+        let next = next.unwrap_or(first);
+        merged.push(next);
+        lines.iter_mut().for_each(|line| line.retain(|class| *class != next));
+    }
+}
+
 impl Host<'_> {
     /// Notes what calls of a method of this name may do to any module.
     pub(crate) fn note_mode(&mut self, method: &str) {
@@ -251,8 +267,7 @@ impl Host<'_> {
                 if name == "register_buffer" {
                     self.buffers.extend(value.allocations());
                 }
-                let name = attr;
-                self.set_attribute(object, &name.clone(), value);
+                self.set_attribute(object, &attr.clone(), value);
                 Value::None
             }
             _ if self.is_module(at) => self.module_method(object, name, args),
@@ -364,8 +379,8 @@ impl Host<'_> {
     /// A method of a class or of the classes of the project that it derives from.
     pub(crate) fn class_method(&self, at: ItemRef, name: &str) -> Option<ItemRef> {
         self.lineage(at).into_iter().find_map(|at| {
-            let scope = project::item(self.sources, at)?.body_scope();
             let method = self.own_method(at, name)?;
+            let scope = project::item(self.sources, at)?.body_scope();
             // A function that only stands for a method gets no object.
             let is_own = project::item_scope(self.sources, method) == scope;
             project::function(self.sources, method).filter(|_| is_own).map(|_| method)
@@ -411,20 +426,22 @@ impl Host<'_> {
     }
 
     /// A class with those of the project that it derives from, itself first.
+    /// Their order is the one in which Python looks for methods.
     pub(crate) fn lineage(&self, at: ItemRef) -> Vec<ItemRef> {
-        let mut classes = vec![at];
-        let mut next = 0;
-        while let Some(at) = classes.get(next).copied().filter(|_| next < MAX_BASES) {
-            for base in self.bases(at) {
-                if let Resolution::Class(base) = base
-                    && !classes.contains(&base)
-                {
-                    classes.push(base);
-                }
-            }
-            next += 1;
-        }
-        classes
+        self.lineage_within(at, MAX_BASES)
+    }
+
+    /// The lineage up to so many classes above `at`.
+    fn lineage_within(&self, at: ItemRef, levels: usize) -> Vec<ItemRef> {
+        let is_class = |base: Resolution| match base {
+            Resolution::Class(base) if levels > 0 && base != at => Some(base),
+            _ => None,
+        };
+        let bases: Vec<ItemRef> = self.bases(at).into_iter().filter_map(is_class).collect();
+        let mut lines: Vec<Vec<ItemRef>> =
+            bases.iter().map(|base| self.lineage_within(*base, levels - 1)).collect();
+        lines.push(bases);
+        std::iter::once(at).chain(merged(lines)).collect()
     }
 
     /// Whether an object is an instance of a class, or of one of several, where that is known.
