@@ -11,8 +11,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::eval::Python;
 use crate::hir::{
-    self, Body, ExprId, Function, ItemKind, MainBlock, Module, Name, Scenario, SourceMap, Stmt,
+    self, Body, ExprId, Function, Item, ItemKind, MainBlock, Module, Name, Scenario, SourceMap,
+    Stmt,
 };
+use crate::project::launchers::is_test;
 use crate::project::{ItemRef, Kernel, Resolution, Sources, function, item, resolve_item};
 use crate::source::{FileId, FileRange, TextRange};
 
@@ -119,6 +121,8 @@ pub(crate) struct Host<'a> {
     /// The statements of modules that are being run, or whose values are being looked for, the innermost
     /// last.
     binding: Vec<(FileId, TextRange)>,
+    /// What the running program defined last by a name that its module defines several times.
+    redefined: FxHashMap<(FileId, Name), ItemRef>,
     /// The arguments that parsers of command lines know, by their objects.
     parsers: FxHashMap<usize, Vec<entry::parsed::Argument>>,
     /// The classes of objects that are instances of the project's own.
@@ -265,6 +269,7 @@ impl<'a> Host<'a> {
             statics: FxHashMap::default(),
             objects: FxHashMap::default(),
             binding: Vec::new(),
+            redefined: FxHashMap::default(),
             parsers: FxHashMap::default(),
             classes: FxHashMap::default(),
             only_read: None,
@@ -415,15 +420,24 @@ impl<'a> Host<'a> {
 
     /// Runs a host function with nothing known of its arguments but annotations, defaults, and what
     /// decorators run it with.
-    pub(crate) fn run_function(&mut self, file: FileId, scope: &[Name], function: &Arc<Function>) {
+    pub(crate) fn run_function(&mut self, file: FileId, item: &Item, function: &Arc<Function>) {
+        let scope = &item.scope[..];
         if self.is_skipped(file, scope, function) {
             return;
         }
         if self.runs_first(file, function) {
             self.begin_with_imports(file);
         }
+        // Tests run when their module is there; what else runs a function comes with what stands before it.
+        let is_early = !is_test(function);
+        if is_early {
+            self.binding.push((file, item.range));
+        }
         for given in self.given_arguments(file, scope, function) {
             self.run_with(file, scope, function, &given);
+        }
+        if is_early {
+            self.binding.pop();
         }
     }
 
@@ -539,6 +553,7 @@ impl<'a> Host<'a> {
             }
         }
         self.doubt = Doubt::default();
+        self.redefined.clear();
         running.map(|frame| frame.variables).unwrap_or_default()
     }
 }

@@ -45,7 +45,7 @@ pub(crate) use enumeration::{enumeration, is_member_name};
 pub(crate) use failing::{is_expected_to_fail, takes_exceptions};
 pub use kernels::{
     Kernel, called_from_jit, callees, concerns_kernels, is_broken, jit_functions, kernel,
-    kernel_head, kernels, used_files, with_callees,
+    kernel_head, kernels, launched_by, used_files, with_callees,
 };
 pub(crate) use kernels::{
     in_class, is_entry, is_helper_of_others, is_method, launch_scope, launching_item, may_be_helper,
@@ -56,7 +56,7 @@ pub(crate) use kernels::{
 pub use launchers::launching_names;
 pub use memory::MemorySources;
 pub use named_tuple::{Field, named_tuple_fields};
-pub(crate) use resolve::{GIVES_KERNEL, fact, is_external, resolve_before};
+pub(crate) use resolve::{GIVES_KERNEL, fact, is_external, resolve_before, resolve_expr_before};
 pub(crate) use resolve::{never_runs, resolve_member_under, resolve_under};
 pub use resolve::{resolve, resolve_expr, resolve_item, resolve_member};
 pub use routes::calling_names;

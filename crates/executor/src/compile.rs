@@ -251,7 +251,7 @@ impl<'f> Compiler<'f> {
             Opcode::Yield | Opcode::Condition | Opcode::Return => return Ok(()),
             Opcode::Barrier | Opcode::Assume => return Ok(()),
             Opcode::For => Step::For(Box::new(self.counted_loop(data)?)),
-            Opcode::While => Step::While(Box::new(self.while_loop(data)?)),
+            Opcode::While => Step::While(Box::new(self.while_loop(inst)?)),
             Opcode::If => Step::If(Box::new(self.branch(data)?)),
             _ => match self.lanes_step(data)? {
                 Some(step) => step,

@@ -21,7 +21,7 @@ pub(super) struct Frame {
     pub linear: u64,
     /// Where the program first made a NaN out of numbers. Only kept when sanitizing.
     pub nan_birth: Option<Loc>,
-    /// True once the program has used an atomic, which may order it after other programs.
+    /// True once the program has used an atomic or waited for what memory holds, which may order it after others.
     pub synchronized: bool,
     /// Loop iterations since the last look at the clock.
     pub ticks: u32,

@@ -67,6 +67,8 @@ pub(super) struct For {
 
 #[derive(Debug)]
 pub(super) struct While {
+    /// Whether it reads the same place of memory again and again: it may wait for another program.
+    pub waits: bool,
     pub enter: Moves,
     pub before: Block,
     pub condition: Slot,
@@ -205,6 +207,7 @@ const PATIENCE: u32 = 64;
 impl While {
     fn run(&self, frame: &mut Frame, machine: &Machine) -> Flow {
         self.enter.run(frame);
+        frame.synchronized |= self.waits;
         let mut iterations = 0u32;
         loop {
             machine.tick(frame)?;

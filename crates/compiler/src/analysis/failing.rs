@@ -5,7 +5,7 @@ use super::misuse::{difference_text, instead, misuse_text};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::Launch;
 use crate::host::{Compared, Exception, Failure, Mismatch, Misuse};
-use crate::project::{Resolution, Scope, Sources, launch_scope, resolve_expr};
+use crate::project::{Resolution, Sources, launched_by};
 use crate::source::{FileId, FileRange};
 use crate::specialization::{ArgFault, Discovery, LaunchSite};
 
@@ -33,9 +33,7 @@ fn is_told_of_launch(sources: &dyn Sources, discovery: &Discovery<'_>, failure: 
         return false;
     };
     let launch = &module.launches[index];
-    let path = launch_scope(&module, launch);
-    let scope = Scope { file: failure.at.file, path: &path };
-    let kernel = resolve_expr(sources, scope, &launch.body, launch.kernel);
+    let kernel = launched_by(sources, failure.at.file, &module, launch);
     let Resolution::Jit(kernel) = kernel else { return false };
     let site = LaunchSite { file: failure.at.file, index: index as u32 };
     let is_told =

@@ -13,7 +13,7 @@ use crate::hir::{
 };
 use crate::project::{
     ItemRef, Kernel, Resolution, Scope, Sources, constexpr_params, is_expected_to_fail, kernel,
-    launch_scope, launching_item, never_runs, resolve_expr,
+    launch_scope, launched_by, launching_item, never_runs, resolve_expr,
 };
 use crate::source::{FileId, FileRange, TextRange};
 use crate::specialization::{Config, Tuning, decorated_tuning};
@@ -117,7 +117,7 @@ fn check_one(
     path: &[Name],
 ) -> Option<Vec<Diagnostic>> {
     let scope = Scope { file, path };
-    let Resolution::Jit(at) = resolve_expr(sources, scope, &launch.body, launch.kernel) else {
+    let Resolution::Jit(at) = launched_by(sources, file, module, launch) else {
         return None;
     };
     let Some(kernel) = kernel(sources, at) else { return Some(Vec::new()) };

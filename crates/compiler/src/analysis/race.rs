@@ -18,7 +18,7 @@ use super::terms::{
     Atom, AtomKind, Cond, Domain, Interval, Linear, Substitution, Terms, Var, note_var,
 };
 use crate::diagnostic::{Code, Diagnostic};
-use crate::ir::{AtomicOp, Attrs, Function, InstData, Opcode};
+use crate::ir::{AtomicOp, Attrs, Function, Inst, Opcode};
 use crate::specialization::KnownLaunch;
 
 mod counted;
@@ -303,13 +303,20 @@ fn edges<'f>(func: &'f Function, elements: &mut Elements<'f>, store: &Access) ->
 /// The first operation by which programs may wait for each other: what comes after it may be in
 /// order.
 fn synchronization(func: &Function) -> Option<usize> {
-    func.walk().iter().position(|inst| synchronizes(&func.insts[*inst]))
+    func.walk().into_iter().position(|inst| synchronizes(func, inst))
 }
 
-/// Whether programs may wait for each other by an operation.
-fn synchronizes(data: &InstData) -> bool {
-    let exchange = matches!(&data.attrs, Attrs::Atomic(atomic) if atomic.op == AtomicOp::Exchange);
-    data.opcode == Opcode::AtomicCas || exchange || data.opcode == Opcode::InlineAsm
+/// Whether programs may wait for each other by an operation: one that locks or lets go on, or a loop that asks the same
+/// place of memory again and again.
+fn synchronizes(func: &Function, inst: Inst) -> bool {
+    let data = &func.insts[inst];
+    match (data.opcode, &data.attrs) {
+        (Opcode::AtomicCas | Opcode::InlineAsm, _) => true,
+        (Opcode::AtomicRmw, Attrs::Atomic(atomic)) => atomic.op == AtomicOp::Exchange,
+        (Opcode::Load, Attrs::LoadHints(hints)) => hints.volatile,
+        (Opcode::While, _) => func.rereads(inst),
+        _ => false,
+    }
 }
 
 /// True when a store comes before all synchronization, in every trip of the loops around it.

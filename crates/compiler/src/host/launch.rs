@@ -320,7 +320,10 @@ impl Host<'_> {
         let scope = Scope { file: frame.file, path: &frame.scope };
         let code = frame.code.clone();
         match resolve_expr(self.sources, scope, code.body(), kernel) {
-            found @ Resolution::Jit(_) => Value::Named(found),
+            found @ Resolution::Jit(_) => match self.expr(frame, kernel) {
+                bound @ Value::Named(Resolution::Jit(_)) => bound,
+                _ => Value::Named(self.defined_by_now(found)),
+            },
             _ => self.expr(frame, kernel),
         }
     }

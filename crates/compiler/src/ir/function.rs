@@ -4,7 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cranelift_entity::{PrimaryMap, entity_impl};
+use cranelift_entity::{EntitySet, PrimaryMap, entity_impl};
 use smallvec::SmallVec;
 
 use super::{Attrs, Opcode, Type};
@@ -370,6 +370,22 @@ impl Function {
     /// Whether `inst` or an instruction in its regions does something of a kind.
     pub(crate) fn any_within(&self, inst: Inst, kind: impl Fn(Opcode) -> bool) -> bool {
         self.walk_inst(inst).into_iter().any(|inst| kind(self.insts[inst].opcode))
+    }
+
+    /// Whether the loop `inst` reads the same place of memory in each trip, as one does that waits for another program.
+    pub fn rereads(&self, inst: Inst) -> bool {
+        let mut varying = EntitySet::with_capacity(self.values.len());
+        self.walk_inst(inst).into_iter().any(|inner| {
+            let data = &self.insts[inner];
+            let reads = matches!(data.opcode, Opcode::Load | Opcode::AtomicRmw | Opcode::AtomicCas);
+            let is_same = reads && !varying.contains(data.operand(0));
+            let args = data.regions.iter().flat_map(|region| &self.regions[*region].args);
+            varying.extend(args.copied());
+            if reads || !data.regions.is_empty() || data.uses().any(|used| varying.contains(used)) {
+                varying.extend(data.results.iter().copied());
+            }
+            is_same
+        })
     }
 
     /// Every instruction of `region` and inside it, in program order, outer before inner.

@@ -1,6 +1,6 @@
 //! Compile-time values that launches give to parameters without an annotation.
 
-use super::kernels::{launch_scope, launching_item};
+use super::kernels::{launch_scope, launched_by, launching_item};
 use super::{ItemRef, Resolution, Scope, Sources, constexpr_params, function, resolve_expr};
 use crate::hir::{
     Arg, ArgKind, Body, Expr, ExprId, Item, ItemKind, Launch, Literal, Module, Name, Param, Stmt,
@@ -47,7 +47,7 @@ fn is_given(
             let scope = Scope { file, path: &path };
             let place = Place { sources, file, module: &module, scope };
             let mut args = launch.args.iter().enumerate();
-            resolve_expr(sources, scope, &launch.body, launch.kernel) == Resolution::Jit(at)
+            launched_by(sources, file, &module, launch) == Resolution::Jit(at)
                 && args.any(|(index, arg)| is_so(&place, launch, index, arg))
         };
         module.launches.iter().any(gives)

@@ -6,7 +6,7 @@ use super::environment::asking_modules;
 use super::launchers::called_hosts;
 use super::{
     Decorator, ItemRef, Resolution, Scope, Sources, decorators, function, head, is_jit, item,
-    paths, resolve_expr, resolve_item,
+    paths, resolve_expr, resolve_expr_before, resolve_item,
 };
 use crate::hir::{
     Arg, BinaryOp, Body, Class, Expr, ExprId, Function, Item, ItemKind, Launch, Literal, Module,
@@ -322,6 +322,32 @@ pub(crate) fn launch_scope(module: &Module, launch: &Launch) -> Vec<Name> {
     }
 }
 
+/// What a launch names. Of kernels that a module defines anew by one name, that is the last one before a launch
+/// outside of functions; which one a function launches that stands between them, only a run tells.
+pub fn launched_by(
+    sources: &dyn Sources,
+    file: FileId,
+    module: &Module,
+    launch: &Launch,
+) -> Resolution {
+    let path = launch_scope(module, launch);
+    let scope = Scope { file, path: &path };
+    let found = resolve_expr(sources, scope, &launch.body, launch.kernel);
+    let starts_later = |item: &Item| item.range.start >= launch.range.start;
+    let (Resolution::Jit(at), Some(later)) = (&found, module.items.iter().position(starts_later))
+    else {
+        return found;
+    };
+    if at.file != file || (at.index as usize) < later {
+        return found;
+    }
+    match resolve_expr_before(sources, scope, &launch.body, launch.kernel, later as u32) {
+        earlier @ Resolution::Jit(_) if launch.host.is_none() => earlier,
+        Resolution::Jit(_) => Resolution::Undefined,
+        _ => found,
+    }
+}
+
 /// The innermost function around a launch, as an index into the module's items.
 pub(crate) fn launching_item(module: &Module, launch: &Launch) -> Option<u32> {
     launch.host.as_ref()?;
@@ -425,11 +451,7 @@ fn perhaps_launched_in(sources: &dyn Sources, file: FileId) -> Vec<ItemRef> {
 /// What each launch in `file` names.
 fn what_is_launched(sources: &dyn Sources, file: FileId) -> Vec<Resolution> {
     let module = sources.module(file).unwrap_or_default();
-    let named = module.launches.iter().map(|launch| {
-        let path = launch_scope(&module, launch);
-        let scope = Scope { file, path: &path };
-        resolve_expr(sources, scope, &launch.body, launch.kernel)
-    });
+    let named = module.launches.iter().map(|launch| launched_by(sources, file, &module, launch));
     named.collect()
 }
 

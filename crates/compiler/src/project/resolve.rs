@@ -59,6 +59,17 @@ pub fn resolve_expr(
     Resolver::new(sources).expr(scope, body, id, None)
 }
 
+/// As [`resolve_expr`], before the binding at `before`.
+pub(crate) fn resolve_expr_before(
+    sources: &dyn Sources,
+    scope: Scope<'_>,
+    body: &Body,
+    id: ExprId,
+    before: u32,
+) -> Resolution {
+    Resolver::new(sources).expr(scope, body, id, Some(before))
+}
+
 /// What gives a kernel as it is, so that PyTorch's compiler sees its launch.
 pub(crate) const GIVES_KERNEL: &[&[&str]] = &[
     &["torch", "library", "wrap_triton"],

@@ -13,8 +13,8 @@ use crate::host::value::{Callable, Storage, Tensor, Value};
 use crate::host::{Host, Making, ObservedLaunch, REST, elements, is_complex};
 use crate::ir::{MAX_GRID, no_power_of_two};
 use crate::project::{
-    Decorator, ItemRef, Kernel, Resolution, Scope, Sources, is_wrapped_by_call,
-    is_wrapped_by_known_calls, item, launch_scope, resolve_expr,
+    Decorator, ItemRef, Kernel, Resolution, Sources, is_wrapped_by_call, is_wrapped_by_known_calls,
+    item, launched_by,
 };
 use crate::source::{FileId, FileRange};
 
@@ -277,10 +277,7 @@ impl LaunchSite {
         let module = sources.module(self.file);
         module.is_some_and(|module| {
             let Some(launch) = module.launches.get(self.index as usize) else { return true };
-            let path = launch_scope(&module, launch);
-            let scope = Scope { file: self.file, path: &path };
-            let found = resolve_expr(sources, scope, &launch.body, launch.kernel);
-            found == Resolution::Jit(kernel)
+            launched_by(sources, self.file, &module, launch) == Resolution::Jit(kernel)
         })
     }
 
@@ -291,9 +288,7 @@ impl LaunchSite {
         let named = module.as_ref().and_then(|module| {
             let launch = module.launches.get(self.index as usize)?;
             let spreads = launch.args.iter().any(|arg| arg.kind == ArgKind::DoubleStar);
-            let path = launch_scope(module, launch);
-            let scope = Scope { file: self.file, path: &path };
-            let found = resolve_expr(sources, scope, &launch.body, launch.kernel);
+            let found = launched_by(sources, self.file, module, launch);
             Some(!spreads || matches!(found, Resolution::Jit(_)))
         });
         named == Some(false)

@@ -26,8 +26,8 @@ use crate::project::launchers::{
 use crate::project::routes::imported_files;
 use crate::project::ways::{Place, ways};
 use crate::project::{
-    ItemRef, Resolution, Scope, Sources, in_class, is_expected_to_fail, item, jit_functions,
-    launch_scope, launching_item, never_runs, resolve_expr, resolve_item,
+    ItemRef, Resolution, Sources, in_class, is_expected_to_fail, item, jit_functions, launched_by,
+    launching_item, never_runs, resolve_item,
 };
 use crate::source::{FileId, FileRange, TextRange};
 
@@ -677,7 +677,7 @@ impl<'a> HostFile<'a> {
                         host.module_expr(self.file, &item.scope, (body, map), *value);
                     }
                     ItemKind::Function(function) => {
-                        host.run_function(self.file, &item.scope, function);
+                        host.run_function(self.file, item, function);
                     }
                     _ => {}
                 }
@@ -760,10 +760,7 @@ fn kernel_names(
 
 /// What each launch in a file names.
 fn launched(sources: &dyn Sources, file: FileId, module: &Module) -> Arc<[Resolution]> {
-    let named = |launch: &Launch| {
-        let path = launch_scope(module, launch);
-        resolve_expr(sources, Scope { file, path: &path }, &launch.body, launch.kernel)
-    };
+    let named = |launch: &Launch| launched_by(sources, file, module, launch);
     let find = || module.launches.iter().map(named).collect();
     match sources.facts() {
         Some(facts) => facts.launched.get(file, find),

@@ -1,7 +1,7 @@
 //! Loops and branches: values move between registers when a region is entered or left.
 
 use rustc_hash::FxHashSet;
-use tile_compiler::ir::{InstData, Region, Value, ValueDef};
+use tile_compiler::ir::{Inst, InstData, Region, Value, ValueDef};
 
 use super::super::frame::Slot;
 use super::super::program::{Block, For, If, Moves, While};
@@ -26,7 +26,8 @@ impl Compiler<'_> {
         })
     }
 
-    pub(super) fn while_loop(&mut self, data: &InstData) -> Compilation<While> {
+    pub(super) fn while_loop(&mut self, inst: Inst) -> Compilation<While> {
+        let data = &self.func.insts[inst];
         let [before, after] = [data.regions[0], data.regions[1]];
         let inits: Vec<Value> = data.uses().collect();
         let carried = self.slots(self.func.regions[before].args.iter().copied());
@@ -35,6 +36,7 @@ impl Compiler<'_> {
         let before_block = self.block(before)?;
         let condition = self.yielded(before)[0];
         Ok(While {
+            waits: self.func.rereads(inst),
             enter: self.enter(&inits, &carried),
             before: before_block,
             condition: self.slot(condition),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use tile_compiler::eval::{BodyTypes, LowerResult};
 use tile_compiler::hir::{Function, Name};
-use tile_compiler::project::{self, ItemRef, Resolution, Scope};
+use tile_compiler::project::{self, ItemRef, Resolution};
 use tile_compiler::source::TextRange;
 use tile_compiler::specialization::{
     Config, Discovery, Flags, ShownLaunches, Specialization, bind, launched_tuning,
@@ -81,15 +81,12 @@ pub(super) fn keep_few(db: &mut Database, files: usize) {
 pub(crate) fn scenarios(db: &dyn Db, file: SourceFile) -> Vec<(usize, ItemRef)> {
     let sources = Analysis(db);
     let module = module(db, file);
-    let scope = Scope { file: file.id(db), path: &[] };
     let mut owners = Vec::new();
     for (index, scenario) in module.scenarios.iter().enumerate() {
         let mut launches = module.launches.iter();
         let launch = launches.find(|launch| scenario.range.contains_range(launch.range));
         let Some(launch) = launch else { continue };
-        if let Resolution::Jit(at) =
-            project::resolve_expr(&sources, scope, &launch.body, launch.kernel)
-        {
+        if let Resolution::Jit(at) = project::launched_by(&sources, file.id(db), &module, launch) {
             owners.push((index, at));
         }
     }

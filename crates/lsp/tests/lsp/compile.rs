@@ -4,6 +4,7 @@
 //! beside the tests. Where there is none, they say so and pass.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tile_lsp::Options;
@@ -374,8 +375,17 @@ async fn a_worker_that_is_killed_is_replaced_and_told_of_once() {
         let command = std::fs::read_to_string(format!("/proc/{id}/cmdline"));
         command.is_ok_and(|command| command.starts_with("/bin/sh\0"))
     };
-    let mine: Vec<String> = workers().into_iter().filter(slow).collect();
-    assert!(!mine.is_empty(), "a worker is at it");
+    // The server says that it compiles before the worker's process is there.
+    let started = async {
+        loop {
+            let mine: Vec<String> = workers().into_iter().filter(slow).collect();
+            if !mine.is_empty() {
+                break mine;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let mine = tokio::time::timeout(Duration::from_secs(10), started).await.expect("a worker");
     for id in &mine {
         std::process::Command::new("kill").args(["-9", id]).status().expect("kill runs");
     }
@@ -426,7 +436,7 @@ async fn assembling(folder: &std::path::Path, killed: &[String]) -> String {
         if let Some([_, worker]) = found {
             return worker;
         }
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 
@@ -437,7 +447,7 @@ async fn ended(id: &str) {
         stat.is_ok_and(|stat| !stat.contains(") Z "))
     };
     while runs() {
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 

@@ -7,7 +7,7 @@
 use super::Site;
 use crate::diagnostic::{Code, Diagnostic, TextEdit};
 use crate::hir::{Arg, ArgKind, Body, Expr, ExprId, Literal};
-use crate::project::{Resolution, Scope, launch_scope, resolve_expr};
+use crate::project::{Resolution, launched_by};
 use crate::source::{FileRange, TextRange};
 
 /// Endings of parameters' names that say that they are pointers.
@@ -58,13 +58,11 @@ impl Site<'_> {
         self.module.launches.iter().filter(|other| other.range != self.launch.range).any(|other| {
             let given = other.args.iter().filter(|arg| arg.kind == ArgKind::Positional);
             let names = named(&other.body, &given.collect::<Vec<_>>());
-            let path = launch_scope(self.module, other);
-            let scope = Scope { file: self.file, path: &path };
             let is_straight = [first, second]
                 .iter()
                 .all(|at| names.get(*at).and_then(Option::as_ref) == Some(&params[*at]));
             is_straight
-                && resolve_expr(self.sources, scope, &other.body, other.kernel)
+                && launched_by(self.sources, self.file, self.module, other)
                     == Resolution::Jit(self.kernel.at)
         })
     }

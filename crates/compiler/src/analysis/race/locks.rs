@@ -57,10 +57,12 @@ fn lock(
 ) -> Option<Linear> {
     let orders = |opcode| matches!(opcode, Opcode::AtomicCas | Opcode::AtomicRmw);
     let walk = func.walk();
-    let every = walk.iter().filter(|inst| {
-        let data = &func.insts[**inst];
-        orders(data.opcode) || synchronizes(data)
-    });
+    // Atomics in a loop that waits count themselves.
+    let waits = |inst| match func.insts[inst].opcode {
+        Opcode::While => func.rereads(inst) && func.any_within(inst, |kind| kind == Opcode::Load),
+        opcode => orders(opcode) || synchronizes(func, inst),
+    };
+    let every = walk.iter().filter(|inst| waits(**inst));
     let locks: Vec<&Access> =
         accesses.iter().filter(|access| orders(func.insts[access.inst].opcode)).collect();
     let first = *locks.first()?;

@@ -11,7 +11,7 @@ use rustc_hash::FxHashSet;
 
 use super::{
     Apart, Collision, MAX_PAIRS, Other, PAIR_FUEL, Pair, Part, collision, is_same_memory, parts,
-    programs_of, within,
+    programs_of, synchronizes, within,
 };
 use crate::analysis::elements::{Access, Elements, Variable};
 use crate::analysis::flow::{Flow, Followed, Fuel, Position, Reached, reached};
@@ -20,7 +20,7 @@ use crate::analysis::report;
 use crate::analysis::solve::Outcome;
 use crate::analysis::terms::{Cond, Domain, Linear};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::ir::{Attrs, Function, Opcode};
+use crate::ir::{Function, Opcode};
 use crate::specialization::KnownLaunch;
 
 /// Boxes that may be looked at to follow what was read.
@@ -70,17 +70,10 @@ pub(super) fn check<'f>(
     found
 }
 
-/// Whether something in a kernel may make programs wait for each other.
+/// Whether something in a kernel may make programs wait for each other, or tell one that the others are done.
 fn may_order(func: &Function) -> bool {
-    func.walk().into_iter().any(|inst| {
-        let data = &func.insts[inst];
-        match (data.opcode, &data.attrs) {
-            (Opcode::AtomicRmw | Opcode::AtomicCas | Opcode::InlineAsm, _) => true,
-            (Opcode::Load, Attrs::LoadHints(hints)) => hints.volatile,
-            (Opcode::While, _) => func.any_within(inst, |opcode| opcode == Opcode::Load),
-            _ => false,
-        }
-    })
+    let tells = |inst| func.insts[inst].opcode == Opcode::AtomicRmw;
+    func.walk().into_iter().any(|inst| tells(inst) || synchronizes(func, inst))
 }
 
 struct Search<'s, 'f> {

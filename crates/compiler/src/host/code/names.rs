@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::hir::{Body, Expr, ExprId, Item, ItemKind, Literal, Name, Stmt, StmtId};
+use crate::hir::{Body, Expr, ExprId, Item, ItemKind, Literal, Module, Name, Stmt, StmtId};
 use crate::host::code::frame::Frame;
 use crate::host::code::statics::Owner;
 use crate::host::library::versions;
@@ -54,7 +54,7 @@ impl Host<'_> {
             found => match self.defined_around(frame, name, &found) {
                 Some(Value::Named(defined)) => defined,
                 Some(value) => return self.current(value),
-                None => found,
+                None => self.defined_by_now(found),
             },
         };
         match found {
@@ -78,26 +78,58 @@ impl Host<'_> {
         }
     }
 
-    /// Binds what a statement of a function defines or imports, where others there give the same name another meaning:
+    /// Binds what a statement defines or imports, where others of its function give the same name another meaning:
     /// the one that ran last decides.
     pub(crate) fn bind_here(&mut self, frame: &mut Frame, stmt: StmtId) {
-        let range = frame.code.map().map(|map| map.stmts[stmt]).filter(|_| !frame.scope.is_empty());
+        let range = frame.code.map().map(|map| map.stmts[stmt]).filter(|_| !frame.scenario);
         let module = self.sources.module(frame.file);
         let (Some(range), Some(module)) = (range, module) else { return };
         let scope = frame.scope.clone();
         let is_here = |item: &Item| item.scope == scope[..];
         let bound = (0..).zip(&module.items).filter(|(_, item)| range.contains_range(item.range));
         for (index, item) in bound.filter(|(_, item)| is_here(item)) {
-            let mut same =
-                module.items_named(&item.name).filter(|at| is_here(&module.items[*at as usize]));
-            if !frame.variables.contains_key(&item.name) && same.nth(1).is_none() {
+            let is_alone = !is_defined_again(&module, &scope, &item.name);
+            if is_alone && !frame.variables.contains_key(&item.name) {
                 continue;
             }
-            let value = match resolve_item(self.sources, ItemRef { file: frame.file, index }) {
+            let at = ItemRef { file: frame.file, index };
+            if scope.is_empty() {
+                self.redefined.insert((frame.file, item.name.clone()), at);
+                continue;
+            }
+            let value = match resolve_item(self.sources, at) {
                 found if self.is_defined_in(&found, frame.file, &scope) => Value::Named(found),
                 found => self.resolved(found),
             };
             frame.bind_anew(&item.name, value);
+        }
+    }
+
+    /// What `found` is at the statement that is being run, where its module defines a function or class anew by the
+    /// same name: the definition before the statement.
+    pub(crate) fn defined_by_now(&self, found: Resolution) -> Resolution {
+        let (Resolution::Function(at) | Resolution::Class(at) | Resolution::Jit(at)) = found else {
+            return found;
+        };
+        let now = self.binding.iter().rev().find(|(file, _)| *file == at.file);
+        let (Some((_, now)), Some(module)) = (now, self.sources.module(at.file)) else {
+            return found;
+        };
+        let Some(last) = module.items.get(at.index as usize) else { return found };
+        if !last.scope.is_empty() || !is_defined_again(&module, &[], &last.name) {
+            return found;
+        }
+        let starts = |index: u32| module.items[index as usize].range.start;
+        let redefined = self.redefined.get(&(at.file, last.name.clone()));
+        if let Some(at) = redefined.filter(|at| starts(at.index) < now.end) {
+            return resolve_item(self.sources, *at);
+        }
+        let is_later = |item: &Item| item.range.start >= now.start;
+        let Some(later) = module.items.iter().position(is_later) else { return found };
+        let scope = Scope { file: at.file, path: &[] };
+        match resolve_before(self.sources, scope, &last.name, later as u32) {
+            Resolution::Undefined | Resolution::Unknown => found,
+            before => before,
         }
     }
 
@@ -443,6 +475,12 @@ impl Host<'_> {
             }
         }
     }
+}
+
+/// Whether a scope of a module binds a name several times.
+fn is_defined_again(module: &Module, scope: &[Name], name: &Name) -> bool {
+    let mut same = module.items_named(name).filter(|at| module.items[*at as usize].scope == *scope);
+    same.nth(1).is_some()
 }
 
 /// The item by which a module has a variable that is one of the targets of a call, and no other; imports of it by
