@@ -325,8 +325,14 @@ impl Host<'_> {
             let own = Summand::of(tensor).filter(|_| is_contiguous(tensor) == Some(true));
             let of = own.map(|output| Path { output, is_new: false });
             let earlier = tensor.allocation().and_then(|memory| self.paths.get(&memory));
-            let all = of.into_iter().chain(earlier.into_iter().flatten().copied());
-            paths.extend(all.map(|path| Path { is_new: path.is_new || step.is_new, ..path }));
+            for path in of.into_iter().chain(earlier.into_iter().flatten().copied()) {
+                let is_new = path.is_new || step.is_new;
+                // A recurrence comes to one result by ways without number.
+                match paths.iter_mut().find(|known| known.output.is_of(&path.output)) {
+                    Some(known) => known.is_new &= is_new,
+                    None => paths.push(Path { is_new, ..path }),
+                }
+            }
         }
         if paths.is_empty() {
             return result;
