@@ -8,7 +8,7 @@ use super::elements::{Access, Elements, Index, Variable};
 use super::grid::axes_asked_for;
 use super::led::{freed, is_apart_from_memory, is_led_alike, is_led_by_memory};
 use super::solve::{Outcome, Pause};
-use super::terms::{Atom, AtomKind, Cond, CondKind, Domain, Interval, Linear, Var};
+use super::terms::{Atom, AtomKind, Cond, CondKind, Domain, Interval, Linear, Operation, Var};
 use super::unfollowed::Unfollowed;
 use super::{Finding, Spot, report};
 use crate::diagnostic::{Code, Diagnostic};
@@ -344,7 +344,7 @@ impl<'s, 'e> Search<'s, 'e> {
         if !before && fills_rows(wide, &same.offset, &further, extent) {
             return None;
         }
-        let is_masked = wide.depends(same.mask, variable) || ends(wide, same, &further, extent);
+        let is_masked = limits(wide, same.mask, variable) || ends(wide, same, &further, extent);
         if by_mask && !is_masked {
             return None;
         }
@@ -725,6 +725,27 @@ fn fills_rows(elements: &Elements<'_>, offset: &Linear, position: &Linear, exten
         _ => false,
     };
     row != 0 && offset.terms.iter().any(|(other, factor)| *factor == row && is_within(*other))
+}
+
+/// Whether a mask says how far a variable goes: what is left of a division of it, as in a checkerboard, says nothing of
+/// that.
+fn limits(elements: &Elements<'_>, cond: Cond, variable: Variable) -> bool {
+    match elements.terms.cond(cond) {
+        CondKind::And(a, b) | CondKind::Or(a, b) => {
+            limits(elements, *a, variable) || limits(elements, *b, variable)
+        }
+        CondKind::Not(inner) => limits(elements, *inner, variable),
+        CondKind::AtMostZero(term) | CondKind::IsZero(term) => {
+            let is_rest = |(atom, _): &(Atom, i128)| {
+                matches!(
+                    elements.terms.atom(*atom),
+                    AtomKind::Binary(Operation::Rem | Operation::And, ..)
+                )
+            };
+            !term.terms.iter().all(is_rest) && elements.depends(cond, variable)
+        }
+        CondKind::True | CondKind::False | CondKind::Unknown(_) => elements.depends(cond, variable),
+    }
 }
 
 /// Whether a mask compares what the lane and the program or the trip make together: then it is further

@@ -86,7 +86,7 @@ pub(crate) fn scenarios(db: &dyn Db, file: SourceFile) -> Vec<(usize, ItemRef)> 
         let mut launches = module.launches.iter();
         let launch = launches.find(|launch| scenario.range.contains_range(launch.range));
         let Some(launch) = launch else { continue };
-        if let Resolution::Jit(at) = project::launched_by(&sources, file.id(db), &module, launch) {
+        if let Resolution::Jit(at) = project::launched_by(&sources, file.id(db), module, launch) {
             owners.push((index, at));
         }
     }

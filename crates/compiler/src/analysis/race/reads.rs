@@ -72,8 +72,13 @@ pub(super) fn check<'f>(
 
 /// Whether something in a kernel may make programs wait for each other, or tell one that the others are done.
 fn may_order(func: &Function) -> bool {
-    let tells = |inst| func.insts[inst].opcode == Opcode::AtomicRmw;
-    func.walk().into_iter().any(|inst| tells(inst) || synchronizes(func, inst))
+    let tells = |inst| match func.insts[inst].opcode {
+        Opcode::AtomicRmw => true,
+        // One that looks back asks other places one after the other.
+        Opcode::While => func.any_within(inst, |opcode| opcode == Opcode::Load),
+        _ => synchronizes(func, inst),
+    };
+    func.walk().into_iter().any(tells)
 }
 
 struct Search<'s, 'f> {
