@@ -326,6 +326,11 @@ impl ParamKind {
     pub(crate) fn is_positional(self) -> bool {
         matches!(self, ParamKind::Normal | ParamKind::PositionalOnly)
     }
+
+    /// True for what gathers any number of arguments, in a collection of its own.
+    pub(crate) fn gathers(self) -> bool {
+        matches!(self, ParamKind::VarArgs | ParamKind::KwArgs)
+    }
 }
 
 /// A class definition: for aggregates and named tuples.

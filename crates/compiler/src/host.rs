@@ -145,12 +145,18 @@ pub(crate) struct Host<'a> {
     uses_numpy: bool,
     /// How many assertions, and conditions of `if`s, were not known to hold or not to.
     unsettled: u32,
-    /// How many expressions had values that are not known: each may have raised an exception.
+    /// Whether something ran that changes what code does in a way that is not followed: nothing is certain after it.
+    unfollowed: bool,
+    /// How many expressions and assignments may have raised an exception, as those of which the value is not known.
     lost: u32,
     /// The type that tensors have by default, where PyTorch was told another one; unknown where that may be another.
     default_type: Option<Value>,
     /// Whether host code wrote to an array of NumPy.
     arrays_written: bool,
+    /// Whether one may be in the memory of a tensor.
+    arrays_shared: bool,
+    /// What functions gave that keep what they gave, with their arguments.
+    kept_results: Vec<code::functions::KeptResult>,
     /// What made tensors whose gradients are wanted, where all numbers of one run are computed.
     tape: Tape,
     /// By variable, which is an allocation mostly, what the gradient of the tensor in it is or was set to.
@@ -280,10 +286,13 @@ impl<'a> Host<'a> {
             modules: FxHashMap::default(),
             sparse: FxHashSet::default(),
             uses_numpy: false,
+            unfollowed: false,
             unsettled: 0,
             lost: 0,
             default_type: None,
             arrays_written: false,
+            arrays_shared: false,
+            kept_results: Vec::new(),
             tape: Tape::default(),
             gradients: FxHashMap::default(),
             differentiated: false,
@@ -429,15 +438,14 @@ impl<'a> Host<'a> {
             self.begin_with_imports(file);
         }
         // Tests run when their module is there; what else runs a function comes with what stands before it.
-        let is_early = !is_test(function);
-        if is_early {
-            self.binding.push((file, item.range));
-        }
-        for given in self.given_arguments(file, scope, function) {
-            self.run_with(file, scope, function, &given);
-        }
-        if is_early {
-            self.binding.pop();
+        let run = |host: &mut Self| {
+            for given in host.given_arguments(file, scope, function) {
+                host.run_with(file, scope, function, &given);
+            }
+        };
+        match is_test(function) {
+            true => run(self),
+            false => self.as_of(file, item.range, run),
         }
     }
 
@@ -545,9 +553,8 @@ impl<'a> Host<'a> {
                 }
                 none => none.insert(Frame::new(file, &[], code, Variables::default())),
             };
-            self.binding.push((file, main.range));
-            let flow = self.block(frame, &main.body.root);
-            self.binding.pop();
+            let run = |host: &mut Self| host.block(frame, &main.body.root);
+            let flow = self.as_of(file, main.range, run);
             if !matches!(flow, Flow::Next) {
                 break;
             }

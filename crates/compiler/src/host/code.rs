@@ -13,6 +13,7 @@ pub(crate) mod flow;
 pub(crate) mod frame;
 pub(crate) mod functions;
 pub(crate) mod installed;
+pub(crate) mod iterators;
 pub(crate) mod names;
 pub(crate) mod operators;
 pub(crate) mod patterns;

@@ -94,6 +94,10 @@ impl Host<'_> {
                 self.set_static_by_name(owner, attr, value);
                 Value::None
             }
+            ("delattr", _) => {
+                self.unfollowed = true;
+                Value::None
+            }
             ("vars", [Value::Object(object)]) => {
                 self.attributes_of(*object).unwrap_or(Value::Unknown)
             }
@@ -313,7 +317,9 @@ fn python_call(name: &str, args: &Args<'_>) -> Value {
         }
         ("callable", [value]) if is_of_python(value, "int").is_some() => Value::Bool(Some(false)),
         // It raises where `strict=` finds them of different lengths.
-        ("zip", lists) if !lists.is_empty() => iteration::zipped(lists),
+        ("zip", lists) if !lists.is_empty() && args.keywords().is_empty() => {
+            iteration::zipped(lists)
+        }
         ("type", [value]) => {
             class_name(value).map_or(Value::Unknown, |class| Value::Global(class.into()))
         }
@@ -391,8 +397,8 @@ fn extremum(name: &str, args: &[&Value]) -> Value {
         if let Some(raised) = misuse::no_order(order.symbol(), value, &best) {
             return raised;
         }
-        let wanted = match operators::compare(CompareOp::Lt, value, &best) {
-            Some(less) => less == (name == "min"),
+        let wanted = match operators::compare(order, value, &best) {
+            Some(wanted) => wanted,
             None => {
                 best = operators::join(&best, value);
                 continue;

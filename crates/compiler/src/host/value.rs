@@ -641,6 +641,14 @@ impl Value {
         Value::Tensor(Tensor { dtype: dtype.map(Arc::from), ..Tensor::default() })
     }
 
+    /// What a tuple, list or dict holds.
+    pub(crate) fn parts(&self) -> Vec<Value> {
+        match self {
+            Value::Dict(entries) => entries.iter().map(|(_, part)| part.clone()).collect(),
+            other => other.elements().unwrap_or_default(),
+        }
+    }
+
     /// The elements of a tuple, list, or the keys of a dict.
     pub(crate) fn elements(&self) -> Option<Vec<Value>> {
         match self {

@@ -25,6 +25,9 @@ const ASSERTING: &[[&str; 3]] = &[
     ["triton", "testing", "assert_close"],
 ];
 
+/// Methods of tensors that give their numbers to Python.
+const READING: &[&str] = &["item", "tolist"];
+
 /// Assignments that lead from a name to what was compared.
 pub(super) const MAX_STEPS: u32 = 3;
 
@@ -86,9 +89,13 @@ impl Host<'_> {
         let [left, right] = sides(args)?.map(of_side);
         let (left, right) = (left?, right?);
         let difference = data::difference(&left, &right, tolerance(name, args));
-        let agree = difference.is_none();
+        // What differs by little may do so for the function as well.
+        let agree = match difference.is_none() {
+            true => data::is_same(&left, &right, name == "allclose").then_some(true),
+            false => Some(false),
+        };
         self.differing = difference.or(self.differing.take());
-        Some(Value::Bool(Some(agree)))
+        Some(Value::Bool(agree))
     }
 
     fn difference_of(&mut self, function: &str, args: &Args<'_>) -> Option<Difference> {
@@ -157,6 +164,10 @@ impl Host<'_> {
         if let Some(holds) = self.counts_compare(frame, op, [left, right]) {
             return holds;
         }
+        if matches!(op, CompareOp::Eq | CompareOp::Ne) {
+            let differ = self.numbers_differ(frame, [left, right]);
+            return differ.then_some(op == CompareOp::Ne);
+        }
         let [left, right] = [left, right].map(|side| self.expr(frame, side));
         let (left, right) = (as_float(&left)?, as_float(&right)?);
         let falls_short =
@@ -168,6 +179,53 @@ impl Host<'_> {
             CompareOp::Gt | CompareOp::Ge if falls_short(left, right) => Some(false),
             _ => None,
         }
+    }
+}
+
+impl Host<'_> {
+    /// Whether two sides of a comparison are numbers, at least one of which a tensor holds, that differ by more than
+    /// rounding explains.
+    fn numbers_differ(&mut self, frame: &mut Frame, sides: [ExprId; 2]) -> bool {
+        let code = frame.code.clone();
+        let [left, right] = sides.map(|side| self.expr(frame, side));
+        let is_held = [&left, &right].iter().any(|side| matches!(side, Value::Tensor(_)))
+            || sides.iter().any(|side| is_read(code.body(), *side, 0));
+        is_held && far_apart(&left, &right) == Some(true)
+    }
+}
+
+/// Whether numbers, or lists of them, differ by more than rounding explains; `None` where they are not known.
+fn far_apart(left: &Value, right: &Value) -> Option<bool> {
+    if let (Value::List(left), Value::List(right)) = (left, right) {
+        let mut pairs = left.iter().zip(right).map(|(left, right)| far_apart(left, right));
+        return match left.len() == right.len() {
+            true => pairs.try_fold(false, |any, apart| Some(any || apart?)),
+            false => Some(true),
+        };
+    }
+    let (left, right) = (of_side(left)?, of_side(right)?);
+    // Of several elements nobody asks whether they are one number.
+    let is_one = |side: &Data| side.shape().iter().all(|size| *size == Value::Int(Some(1)));
+    let are_one = is_one(&left) && is_one(&right);
+    are_one.then(|| data::difference(&left, &right, Tolerance::NONE).is_some())
+}
+
+/// Whether code reads a number of a tensor: `tensor.item()`, or what is assigned that.
+fn is_read(body: &Body, expr: ExprId, steps: u32) -> bool {
+    match &body.exprs[expr] {
+        Expr::Call { callee, args } => match &body.exprs[*callee] {
+            Expr::Attribute { attr, .. } => READING.contains(&&**attr),
+            Expr::Name(name) => {
+                matches!(&**name, "bool" | "float" | "int" | "list" | "round")
+                    && args.iter().any(|arg| is_read(body, arg.value, steps))
+            }
+            _ => false,
+        },
+        Expr::Subscript { value, .. } => is_read(body, *value, steps),
+        Expr::Name(name) if steps < MAX_STEPS => {
+            assigned(body, name).is_some_and(|value| is_read(body, value, steps + 1))
+        }
+        _ => false,
     }
 }
 

@@ -1,10 +1,11 @@
 //! Assignments in host code: to names, to several targets at once, to elements and attributes.
 
-use crate::hir::{Expr, ExprId, ItemKind, Name};
+use crate::hir::{Body, Expr, ExprId, ItemKind, Name};
 use crate::host::Host;
 use crate::host::code::frame::Frame;
 use crate::host::code::operators;
 use crate::host::code::statics::Owner;
+use crate::host::library::applied::is_own;
 use crate::host::library::collections;
 use crate::host::library::environment::is_environment;
 use crate::host::torch::misuse::{Misuse, is_whole};
@@ -13,6 +14,9 @@ use crate::host::torch::{fits, order, views};
 use crate::host::value::memory::Stored;
 use crate::host::value::{Descriptor, Tensor, Value};
 use crate::project::{Resolution, Scope, item};
+
+/// Functions of Python that give variables by their names.
+const NAMESPACES: &[&str] = &["globals", "locals", "vars"];
 
 impl Host<'_> {
     /// Gives a target of an assignment its value.
@@ -37,6 +41,7 @@ impl Host<'_> {
                 };
                 let items = value.elements().or_else(rows);
                 let items = items.and_then(|items| dealt(items, targets.len(), star));
+                self.lost += u32::from(items.is_none());
                 let raised = match value {
                     Value::Tuple(items)
                         if star.is_none() && items.len() != targets.len() && is_whole(items) =>
@@ -61,9 +66,11 @@ impl Host<'_> {
                 _ => self.assign(frame, *target, &Value::Unknown),
             },
             Expr::Subscript { value: object, index } => {
+                self.lost += 1;
                 self.assign_item(frame, *object, *index, value);
             }
             Expr::Attribute { value: object, attr } => {
+                self.lost += u32::from(!code.body().exprs[*object].is_name("self"));
                 let owner = self.expr(frame, *object);
                 match (&owner, &**attr) {
                     (Value::Object(object), _) if let Some(setter) = self.setter(*object, attr) => {
@@ -77,6 +84,10 @@ impl Host<'_> {
                     }
                     (owner, "requires_grad") if !matches!(owner, Value::Object(_)) => {
                         self.set_wanted(owner, value);
+                    }
+                    // What others call is another function from then on.
+                    (Value::Named(Resolution::External(_)), _) if is_own(Some(value)) => {
+                        self.unfollowed = true;
                     }
                     (Value::Tensor(tensor), "data") => self.replace_data(tensor, value),
                     (_, "data") => self.note_replaced(frame, *object),
@@ -149,7 +160,8 @@ impl Host<'_> {
                 _ => self.note_write(frame, object, &owner),
             };
         }
-        self.arrays_written |= matches!(owner, Value::Array(_));
+        self.note_array_written(&owner);
+        self.unfollowed |= gives_names(code.body(), object);
         let key = self.expr(frame, index);
         if let Some(object) = self.owner_of_dict(frame, object) {
             return self.set_by_name(object, &key, value);
@@ -183,6 +195,14 @@ impl Host<'_> {
                 );
             }
             _ => {}
+        }
+    }
+
+    /// Notes that an array of NumPy is changed in place: a tensor may be in the same memory.
+    pub(crate) fn note_array_written(&mut self, owner: &Value) {
+        if matches!(owner, Value::Array(_)) {
+            self.arrays_written = true;
+            self.unfollowed |= self.arrays_shared;
         }
     }
 
@@ -247,4 +267,10 @@ fn dealt(mut items: Vec<Value>, targets: usize, star: Option<usize>) -> Option<V
         items.insert(star, Value::List(rest));
     }
     (items.len() == targets).then_some(items)
+}
+
+/// Whether an expression gives the variables of code or of an object by their names.
+fn gives_names(body: &Body, expr: ExprId) -> bool {
+    let Expr::Call { callee, .. } = &body.exprs[expr] else { return false };
+    body.exprs[*callee].as_name().is_some_and(|name| NAMESPACES.contains(&&**name))
 }

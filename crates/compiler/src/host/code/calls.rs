@@ -36,6 +36,12 @@ const ITERATING: &[&str] = &["enumerate", "len", "list", "reversed", "tuple", "z
 const KNOWN_NUMBERS: &[&str] =
     &[TORCH, "functools", "itertools", "math", "operator", "os", "sys", "time"];
 
+/// Methods of tensors that always give what is in the same memory.
+const VIEWING: &[&str] = &["as_strided", "diagonal", "unfold", "view"];
+
+/// Functions of PyTorch that give a tensor in the memory of an array of NumPy.
+const SHARING: &[&str] = &["as_tensor", "asarray", "from_numpy"];
+
 /// The method of tensors that tells where their memory is.
 const ADDRESS: &str = "data_ptr";
 
@@ -384,6 +390,10 @@ impl Host<'_> {
             }
             ["inspect", "signature"] => return self.signature(&args),
             [TORCH, "autograd", "backward"] => return self.backward_from(&args),
+            // Of what is not reached there may be none.
+            [TORCH, "autograd", "grad"] if args.keyword("allow_unused").is_some() => {
+                return Value::Unknown;
+            }
             [TORCH, "autograd", "grad"] => return self.gradients_of(&args),
             [TORCH, "autograd", "gradcheck"] => return self.gradcheck(&args),
             [TORCH, "cuda", "get_device_name"] => return devices::name(self.sources.capability()),
@@ -428,6 +438,7 @@ impl Host<'_> {
         let values = typed.as_deref().unwrap_or(values);
         let args = Args(values);
         self.note_gradient_mode(&path);
+        self.arrays_shared |= shares_array(&path, &args);
         self.uses_numpy |= path.first().is_some_and(|first| !KNOWN_NUMBERS.contains(&&**first));
         if let Some(Value::Tensor(out)) = args.keyword("out")
             && let Some(written) = self.numbers_written_to(out, &path, values)
@@ -655,7 +666,10 @@ impl Host<'_> {
             // Sizes are a tuple of their own class.
             (Value::Tuple(sizes), "numel") => Value::Int(views::elements(sizes)),
             (Value::Array(array), _) => arrays::method(array, name, args),
-            (Value::Tensor(tensor), "numpy") => arrays::of_tensor(tensor),
+            (Value::Tensor(tensor), "numpy") => {
+                self.arrays_shared = true;
+                arrays::of_tensor(tensor)
+            }
             (Value::List(_) | Value::Dict(_), "copy") => receiver.clone(),
             (Value::Set(items), _) => sets::method(items, name, args).unwrap_or(Value::Unknown),
             (Value::Unknown, "setattr") if self.entry.is_some() => {
@@ -731,6 +745,10 @@ impl Host<'_> {
                 }
                 let result = tensor::method(receiver, name, args).unwrap_or(Value::Unknown);
                 let result = self.unless_set(frame.file, result);
+                // What is written through a view that is not followed is written to its memory.
+                if VIEWING.contains(&name) && result.allocations() != receiver.allocations() {
+                    self.note_written(&receiver.allocations());
+                }
                 let result = self.cast_automatically(name, result);
                 let (numbers, result) = match receiver {
                     Value::Tensor(tensor) => {
@@ -847,4 +865,11 @@ fn counted(args: Vec<(Option<Name>, Value)>, first: usize) -> Vec<(Option<Name>,
         _ => (name, value),
     };
     args.into_iter().enumerate().map(number).collect()
+}
+
+/// Whether a function of PyTorch gives a tensor in the memory of an array that it is given.
+fn shares_array(path: &[Name], args: &Args<'_>) -> bool {
+    let is_sharing =
+        matches!(path, [torch, name] if **torch == *TORCH && SHARING.contains(&&**name));
+    is_sharing && matches!(args.positional().first(), Some(Value::Array(_)))
 }

@@ -15,6 +15,9 @@ use crate::host::value::{Callable, Dict, Missing, Parameter, Tensor, Value};
 use crate::host::{Frame, Host, MAX_DEPTH, Maker};
 use crate::project::Resolution;
 
+/// Methods of Python's collections, and a function, that give nothing and raise nothing.
+const GIVING_NOTHING: &[&str] = &["add", "append", "clear", "extend", "print", "update"];
+
 impl Host<'_> {
     /// The value of an expression.
     pub(crate) fn expr(&mut self, frame: &mut Frame, id: ExprId) -> Value {
@@ -26,8 +29,42 @@ impl Host<'_> {
         self.depth += 1;
         let value = self.nested_expr(frame, id);
         self.depth -= 1;
-        self.lost += u32::from(may_have_raised(&value));
+        self.lost += u32::from(self.may_have_raised(frame.code.body(), id, &value));
         value
+    }
+
+    /// Whether an expression that has this value may have raised an exception instead, as far as its value tells.
+    fn may_have_raised(&self, body: &Body, id: ExprId, value: &Value) -> bool {
+        match (&body.exprs[id], value) {
+            (
+                _,
+                Value::Unknown
+                | Value::Raises(_)
+                | Value::Bool(None)
+                | Value::Int(None)
+                | Value::Float(None),
+            ) => true,
+            // What shapes and types go together is not told of everything.
+            (
+                Expr::Binary { .. }
+                | Expr::Call { .. }
+                | Expr::Subscript { .. }
+                | Expr::Unary { .. },
+                Value::Tensor(_),
+            ) => true,
+            (Expr::Call { .. }, Value::Object(object)) => !self.is_made_by_own_code(*object),
+            (Expr::Binary { .. } | Expr::Call { .. }, Value::Float(Some(number))) => {
+                !number.is_finite()
+            }
+            (Expr::Call { callee, .. }, Value::None) => {
+                let name = match &body.exprs[*callee] {
+                    Expr::Attribute { attr, .. } => Some(attr),
+                    callee => callee.as_name(),
+                };
+                !name.is_some_and(|name| GIVING_NOTHING.contains(&&**name))
+            }
+            _ => false,
+        }
     }
 
     fn nested_expr(&mut self, frame: &mut Frame, id: ExprId) -> Value {
@@ -218,8 +255,11 @@ impl Host<'_> {
     ) -> Value {
         let mut left = self.operand(frame, first);
         let mut all = Some(true);
-        for (op, right) in rest {
-            let right = self.compared(frame, *op, *right);
+        let code = frame.code.clone();
+        // What a method gives may be a view that looks like its tensor.
+        let is_called = |side: &ExprId| matches!(code.body().exprs[*side], Expr::Call { .. });
+        for (op, written) in rest {
+            let right = self.compared(frame, *op, *written);
             self.note_close_call(&left, &right);
             if rest.len() == 1
                 && let Some(tensor) = operators::compared(*op, &left, &right)
@@ -234,6 +274,13 @@ impl Host<'_> {
                 return is_set;
             }
             let holds = match self.compared_members(*op, &left, &right) {
+                None if self.may_lack_gradient(frame, first, &left) => None,
+                None if matches!(op, CompareOp::Is | CompareOp::IsNot)
+                    && matches!((&left, &right), (Value::Tensor(_), Value::Tensor(_)))
+                    && [first, *written].iter().any(is_called) =>
+                {
+                    None
+                }
                 None => match self.special_comparison(*op, &left, &right) {
                     Some(found) => self.holds(&found),
                     None => compare(*op, &left, &right),
@@ -248,6 +295,22 @@ impl Host<'_> {
             left = right;
         }
         Value::Bool(all)
+    }
+
+    /// Whether an expression is the gradient of a tensor, of which it is not known that there is one.
+    fn may_lack_gradient(&mut self, frame: &mut Frame, expr: ExprId, value: &Value) -> bool {
+        let code = frame.code.clone();
+        let of = match &code.body().exprs[expr] {
+            Expr::Attribute { value, attr } if &**attr == "grad" => *value,
+            _ => return false,
+        };
+        let Value::Tensor(_) = value else { return false };
+        let variable = match self.expr(frame, of) {
+            Value::Tensor(of) => of.own_variable(),
+            _ => None,
+        };
+        let known = variable.and_then(|variable| self.gradients.get(&variable));
+        !matches!(known, Some(Value::Tensor(_)))
     }
 
     /// The right side of a comparison: nothing changes a set that is only looked into.
@@ -656,16 +719,4 @@ fn literal_value(literal: &Literal) -> Value {
         Literal::Str(text) => Value::Str(text.clone()),
         Literal::Bytes | Literal::Ellipsis | Literal::Imaginary => Value::Unknown,
     }
-}
-
-/// Whether what gave a value may have raised an exception instead: no more than its type is known.
-fn may_have_raised(value: &Value) -> bool {
-    matches!(
-        value,
-        Value::Unknown
-            | Value::Raises(_)
-            | Value::Bool(None)
-            | Value::Int(None)
-            | Value::Float(None)
-    )
 }

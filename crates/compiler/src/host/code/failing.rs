@@ -182,7 +182,7 @@ impl Host<'_> {
 
     /// Whether the running code runs for certain, and nothing has ended it before.
     fn is_certain(&self) -> bool {
-        self.failure.is_none() && self.doubt.is_none()
+        self.failure.is_none() && self.doubt.is_none() && !self.unfollowed
     }
 
     /// What of a claim does not hold, and what that compares.

@@ -188,6 +188,10 @@ impl Host<'_> {
                 if self.returns(frame, *source).is_none() {
                     self.doubt.begin(true);
                 }
+                let value = match targets[..] {
+                    [target] => self.bound_once(frame, target, *source, value),
+                    _ => value,
+                };
                 for target in targets {
                     self.assign_from(frame, *target, &value, *source);
                 }
@@ -212,7 +216,7 @@ impl Host<'_> {
             }
             Stmt::AugAssign { target, op, value } => {
                 let old = self.expr(frame, *target);
-                self.arrays_written |= matches!(old, Value::Array(_));
+                self.note_array_written(&old);
                 let value = self.operand(frame, *value);
                 let result = match self.special_update(*op, &old, &value) {
                     Some(made) => made,
@@ -299,12 +303,22 @@ impl Host<'_> {
             Stmt::While { test, body, orelse } => {
                 return self.in_loop(frame, orelse, |host, frame| host.trips(frame, *test, body));
             }
-            // What is under it is meant to fail.
-            Stmt::With { items, .. }
-                if items.iter().any(|(manager, _)| takes_exceptions(code.body(), *manager)) => {}
+            // What is under it is meant to fail, after some of it has run.
+            Stmt::With { items, body }
+                if items.iter().any(|(manager, _)| takes_exceptions(code.body(), *manager)) =>
+            {
+                let launches = self.launches.len();
+                self.handling(|host| host.perhaps(frame, body));
+                self.launches.truncate(launches);
+                self.doubt.raised = false;
+            }
             Stmt::With { items, body } => {
+                let around = self.without_gradients;
+                let mut managers = Vec::new();
                 for (manager, target) in items {
+                    self.unfollowed |= self.ends_unfollowed(frame, *manager);
                     let value = self.expr(frame, *manager);
+                    managers.push(value.clone());
                     let value = self.entered(&value);
                     if let Some(target) = target {
                         self.assign_from(frame, *target, &value, *manager);
@@ -317,7 +331,6 @@ impl Host<'_> {
                     let hand_on = items.iter().all(hands_on)
                         || self.launcher.is_some() && !items.iter().any(patches);
                     let casts = items.iter().any(|(manager, _)| self.casts(frame, *manager));
-                    let around = self.without_gradients;
                     items.iter().for_each(|(manager, _)| self.enter_mode(frame, *manager));
                     self.autocast += u32::from(casts);
                     let flow = match hand_on {
@@ -326,6 +339,7 @@ impl Host<'_> {
                     };
                     self.autocast -= u32::from(casts);
                     self.without_gradients = around;
+                    managers.iter().rev().for_each(|manager| self.exited(manager));
                     return flow;
                 }
             }
@@ -346,6 +360,7 @@ impl Host<'_> {
             Stmt::Unsupported("Raise") => return Flow::Return(None),
             Stmt::Unsupported("Delete") => {
                 self.lost += 1;
+                self.unfollowed |= self.deletes_parts(frame, id);
                 frame.change_all();
             }
             Stmt::Unsupported("Import" | "ImportFrom") => {
@@ -356,6 +371,16 @@ impl Host<'_> {
             _ => {}
         }
         Flow::Next
+    }
+
+    /// Whether a `del` takes away more than variables: an attribute, or an element.
+    fn deletes_parts(&self, frame: &Frame, stmt: StmtId) -> bool {
+        let range = frame.code.map().map(|map| map.stmts[stmt]);
+        let text = self.sources.text(frame.file);
+        let text = range
+            .zip(text.as_deref())
+            .and_then(|(range, text)| text.get(range.start as usize..range.end as usize));
+        text.is_none_or(|text| text.contains(['.', '[']))
     }
 
     /// Runs an assertion: where it is not known, the author says that it holds.
@@ -528,9 +553,13 @@ impl Host<'_> {
 
     /// How code ends that ends in `flow` and then runs `finally`.
     fn then(&mut self, frame: &mut Frame, flow: Flow, finally: &[StmtId]) -> Flow {
-        match self.block(frame, finally) {
-            Flow::Next => flow,
-            other => other,
+        match (self.block(frame, finally), flow) {
+            // What is returned may be what this changes.
+            (Flow::Next, Flow::Return(Some(value))) if is_collection(&value) => {
+                Flow::Return(Some(Value::Collection))
+            }
+            (Flow::Next, flow) => flow,
+            (other, _) => other,
         }
     }
 
@@ -603,6 +632,7 @@ impl Host<'_> {
         body: &[StmtId],
     ) -> Flow {
         let Some(items) = items.elements() else {
+            self.lost += 1;
             self.assign(frame, target, &items.any_element());
             return self.perhaps(frame, body);
         };

@@ -12,8 +12,21 @@ use crate::host::value::changes::is_collection;
 use crate::host::value::memory::may_write;
 use crate::host::value::{Callable, Value};
 use crate::host::{Host, MAX_DEPTH, launch};
-use crate::project::{ItemRef, Resolution, function, item, item_scope};
+use crate::project::{ItemRef, Resolution, function, is_external, item, item_scope};
 use crate::source::FileId;
+
+/// Decorators of `functools` that call a function once for the same arguments.
+const KEEPERS: &[&str] = &["cache", "lru_cache"];
+
+/// Results that are kept of such functions.
+const MAX_KEPT: usize = 256;
+
+/// What a function gave that keeps what it gave.
+pub(crate) struct KeptResult {
+    function: ItemRef,
+    args: Vec<(Option<Name>, Value)>,
+    result: Value,
+}
 
 impl Host<'_> {
     /// Calls a lambda or function value.
@@ -80,11 +93,19 @@ impl Host<'_> {
             return self.call_undecorated(at, &function, &given);
         }
         if self.keeps_function(at, &item.scope, &function) {
+            let keeps_results = self.keeps_results(at, &item.scope, &function);
+            if keeps_results && let Some(known) = self.kept_result(at, args) {
+                return known;
+            }
             let drops = u32::from(self.records() && self.is_operation(at, &function));
             self.without_gradients += drops;
             let output = self.call_undecorated(at, &function, args);
             self.without_gradients = self.without_gradients.saturating_sub(drops);
-            return self.differentiable(at, &function, args, output);
+            let output = self.differentiable(at, &function, args, output);
+            return match keeps_results {
+                true => self.keep_result(at, args, output),
+                false => output,
+            };
         }
         let decorators = self.decorators(at.file, &item.scope, &function);
         if decorators.iter().any(chooses) {
@@ -104,6 +125,32 @@ impl Host<'_> {
             return result;
         }
         self.call_handed_on(at, &function, args)
+    }
+
+    /// Whether a function is called once for the same arguments.
+    fn keeps_results(&mut self, at: ItemRef, scope: &[Name], function: &Arc<Function>) -> bool {
+        let keeps = |found: &Resolution| {
+            KEEPERS.iter().any(|keeper| is_external(found, &["functools", *keeper]))
+        };
+        !function.decorators.is_empty()
+            && self.decorators(at.file, scope, function).iter().any(keeps)
+    }
+
+    /// What a function gave for these arguments, as it is now.
+    fn kept_result(&mut self, at: ItemRef, args: &[(Option<Name>, Value)]) -> Option<Value> {
+        let is_it = |kept: &&KeptResult| kept.function == at && kept.args == args;
+        let known = self.kept_results.iter().find(is_it)?.result.clone();
+        Some(self.current(known))
+    }
+
+    /// Keeps what a function gives. What callers do to a collection is not followed into what is kept.
+    fn keep_result(&mut self, at: ItemRef, args: &[(Option<Name>, Value)], result: Value) -> Value {
+        let result = if is_collection(&result) { Value::Collection } else { result };
+        if self.doubt.is_straight() && self.kept_results.len() < MAX_KEPT {
+            let kept = KeptResult { function: at, args: args.to_vec(), result: result.clone() };
+            self.kept_results.push(kept);
+        }
+        result
     }
 
     /// Calls a function that stands in another one, whose variables it sees.
@@ -180,7 +227,10 @@ impl Host<'_> {
         function: &Arc<Function>,
         param: &Param,
     ) -> Value {
-        let default = param.default.map(|default| self.head_expr(file, scope, function, default));
+        let default = param.default.map(|default| {
+            let range = function.map.exprs[default];
+            self.as_of(file, range, |host| host.head_expr(file, scope, function, default))
+        });
         match default {
             Some(Value::None) => Value::Omitted,
             // All calls that leave it out have the same one.
@@ -272,7 +322,10 @@ impl Host<'_> {
         let is_generator = function.body.exprs.values().any(yields);
         let outer = frame.scope.len().saturating_sub(1);
         let runs = !is_generator && hands_on;
-        let lists = is_generator && self.gives_each(frame.file, &frame.scope[..outer], function);
+        // What stands around a generator may change between what it gives.
+        let lists = is_generator
+            && frame.around.is_none()
+            && self.gives_each(frame.file, &frame.scope[..outer], function);
         let casts = self.runs_cast(frame.file, &frame.scope[..outer], function);
         let drops = self.runs_without_gradients(frame.file, &frame.scope[..outer], function);
         self.autocast += u32::from(casts);

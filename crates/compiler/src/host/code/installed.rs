@@ -94,7 +94,10 @@ impl Host<'_> {
     ) -> bool {
         stmts.iter().all(|stmt| match &body.stmts[*stmt] {
             Stmt::Pass | Stmt::Unsupported("ClassDef" | "FunctionDef") => true,
-            Stmt::Assign { value, .. } => self.can_be_had(file, body, *value),
+            Stmt::Assign { targets, value } => {
+                let is_name = |target: &ExprId| body.exprs[*target].as_name().is_some();
+                targets.iter().all(is_name) && self.can_be_had(file, body, *value)
+            }
             Stmt::If { body: then, orelse, .. } => {
                 [then, orelse].iter().all(|stmts| self.succeeds(file, module, (body, map), stmts))
             }

@@ -3,7 +3,10 @@
 
 use std::sync::Arc;
 
-use crate::hir::{Body, Expr, ExprId, Item, ItemKind, Literal, Module, Name, Stmt, StmtId};
+use crate::hir::statements;
+use crate::hir::{
+    Body, Expr, ExprId, Item, ItemKind, Literal, Module, Name, Occasion, PYTHON_NAMES, Stmt, StmtId,
+};
 use crate::host::code::frame::Frame;
 use crate::host::code::statics::Owner;
 use crate::host::library::versions;
@@ -16,7 +19,7 @@ use crate::project::{
     ItemRef, Resolution, Scope, Sources, constant, function, installation, item, item_scope,
     resolve, resolve_before, resolve_item, resolve_member,
 };
-use crate::source::FileId;
+use crate::source::{FileId, TextRange};
 
 /// What `__name__` is in a program.
 const MAIN: &str = "__main__";
@@ -64,7 +67,10 @@ impl Host<'_> {
                     (Some(value), _) => value,
                     _ if &**name == "__name__" => self.module_name(frame.file),
                     _ if &**name == "__file__" => self.path_of(frame.file),
-                    (None, Resolution::Undefined) => Value::Global(name.clone()),
+                    (None, Resolution::Undefined) => {
+                        self.lost += u32::from(!PYTHON_NAMES.contains(&&**name));
+                        Value::Global(name.clone())
+                    }
                     (None, _) => Value::Unknown,
                 }
             }
@@ -105,10 +111,15 @@ impl Host<'_> {
         }
     }
 
-    /// What `found` is at the statement that is being run, where its module defines a function or class anew by the
-    /// same name: the definition before the statement.
+    /// What `found` is at the statement that is being run, where its module binds the same name again: what it is bound
+    /// to before the statement.
     pub(crate) fn defined_by_now(&self, found: Resolution) -> Resolution {
-        let (Resolution::Function(at) | Resolution::Class(at) | Resolution::Jit(at)) = found else {
+        let (Resolution::Function(at)
+        | Resolution::Class(at)
+        | Resolution::Jit(at)
+        | Resolution::Constant(at)
+        | Resolution::Constexpr(at)) = found
+        else {
             return found;
         };
         let now = self.binding.iter().rev().find(|(file, _)| *file == at.file);
@@ -116,21 +127,38 @@ impl Host<'_> {
             return found;
         };
         let Some(last) = module.items.get(at.index as usize) else { return found };
-        if !last.scope.is_empty() || !is_defined_again(&module, &[], &last.name) {
+        if !is_defined_again(&module, &last.scope, &last.name) {
             return found;
         }
-        let starts = |index: u32| module.items[index as usize].range.start;
+        let start = |index: u32| module.items[index as usize].range.start;
         let redefined = self.redefined.get(&(at.file, last.name.clone()));
-        if let Some(at) = redefined.filter(|at| starts(at.index) < now.end) {
+        if let Some(at) = redefined.filter(|at| last.scope.is_empty() && start(at.index) < now.end)
+        {
             return resolve_item(self.sources, *at);
+        }
+        let is_before = |index: &u32| {
+            start(*index) < now.start && module.items[*index as usize].scope == last.scope
+        };
+        if is_before(&at.index) || !module.items_named(&last.name).any(|index| is_before(&index)) {
+            return found;
         }
         let is_later = |item: &Item| item.range.start >= now.start;
         let Some(later) = module.items.iter().position(is_later) else { return found };
-        let scope = Scope { file: at.file, path: &[] };
-        match resolve_before(self.sources, scope, &last.name, later as u32) {
-            Resolution::Undefined | Resolution::Unknown => found,
-            before => before,
-        }
+        let scope = Scope { file: at.file, path: &last.scope };
+        resolve_before(self.sources, scope, &last.name, later as u32)
+    }
+
+    /// Evaluates something as it is where a statement of a module stands.
+    pub(crate) fn as_of<T>(
+        &mut self,
+        file: FileId,
+        range: TextRange,
+        code: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        self.binding.push((file, range));
+        let found = code(self);
+        self.binding.pop();
+        found
     }
 
     /// Whether a function or class stands in a function, right below it.
@@ -272,9 +300,10 @@ impl Host<'_> {
             return Value::Unknown;
         }
         self.depth += 1;
-        self.binding.push((at.file, range));
         let bound = constant(self.sources, at);
-        let mut value_of = |body, map, value| self.module_expr(at.file, &scope, (body, map), value);
+        let mut value_of = |body, map, value| {
+            self.as_of(at.file, range, |host| host.module_expr(at.file, &scope, (body, map), value))
+        };
         let value = match (bound, kind) {
             (Some(bound), _) => value_of(&bound.body, &bound.map, bound.value),
             (None, ItemKind::Element { body, map, call, index }) => {
@@ -284,9 +313,9 @@ impl Host<'_> {
             }
             (None, _) => Value::Unknown,
         };
-        self.binding.pop();
         self.depth -= 1;
         let value = match scope.is_empty() {
+            true if self.is_early(at, &name) => value,
             true => self.as_imported(at.file, &name, value),
             false => value,
         };
@@ -299,6 +328,17 @@ impl Host<'_> {
             true => value.degraded(),
             false => value,
         }
+    }
+
+    /// Whether another binding of a module's variable is meant than the last one: it holds what it is bound to then,
+    /// rather than what importing the module leaves.
+    fn is_early(&self, at: ItemRef, name: &Name) -> bool {
+        let Some(module) = self.sources.module(at.file) else { return false };
+        let is_later = |index: u32| {
+            let item = &module.items[index as usize];
+            index > at.index && item.scope.is_empty() && item.occasion == Occasion::Always
+        };
+        module.items_named(name).any(is_later) && !statements::is_recomputed(&module, name)
     }
 
     /// `value.attr`, after what it is an attribute of.

@@ -1,5 +1,6 @@
 //! Operators of host code.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::builtins::TORCH;
@@ -14,7 +15,7 @@ use crate::host::torch::views;
 use crate::host::torch::{arrays, data, drawn, fits};
 use crate::host::value::changes::is_collection;
 use crate::host::value::contents::Contents;
-use crate::host::value::dtype::{float_of, is_integer, with_number};
+use crate::host::value::dtype::{float_of, has_integer, is_integer, with_number};
 use crate::host::value::number::{arithmetic, as_number};
 use crate::host::value::{Callable, Dict, Tensor, Value};
 use crate::project::{Resolution, compare_python};
@@ -145,10 +146,23 @@ pub(crate) fn binary(op: BinaryOp, left: &Value, right: &Value) -> Value {
         (Value::Str(a), Value::Str(b)) if op == BinaryOp::Add && a.len() + b.len() < MAX_LENGTH => {
             Value::Str(format!("{a}{b}").into())
         }
+        (Value::Bool(Some(a)), Value::Bool(Some(b))) if let Some(bit) = of_truths(op, *a, *b) => {
+            Value::Bool(Some(bit))
+        }
         _ => misuse::with_none(op.symbol(), left, right)
             .or_else(|| misuse::no_operator(op, left, right))
             .unwrap_or_else(|| arithmetic(op, left, right)),
     }
+}
+
+/// What an operator for bits makes of two truth values: another one.
+fn of_truths(op: BinaryOp, a: bool, b: bool) -> Option<bool> {
+    Some(match op {
+        BinaryOp::And => a & b,
+        BinaryOp::Or => a | b,
+        BinaryOp::Xor => a ^ b,
+        _ => return None,
+    })
 }
 
 /// What the tensor `left op right` holds.
@@ -163,11 +177,14 @@ pub(crate) fn contents(op: BinaryOp, left: &Value, right: &Value) -> Contents {
         _ => return Contents::Unknown,
     };
     let is_dense = |elements| views::span(tensor) == Some(elements) && tensor.strides.is_none();
-    match &tensor.storage {
-        Some(storage) if tensor.dtype.as_deref().is_some_and(is_integer) => {
+    match (&tensor.storage, tensor.dtype.as_deref()) {
+        (Some(storage), Some(dtype)) if is_integer(dtype) => {
             let elements = storage.elements;
             let contents = storage.contents.clone().of_part(elements, is_dense(elements));
-            contents.combined(elements, |value| integer_of(op, value, number))
+            // Others begin from the other end of the type's numbers.
+            let exactly =
+                |value| integer_of(op, value, number).filter(|it| has_integer(dtype, *it));
+            contents.combined(elements, exactly)
         }
         _ => Contents::Unknown,
     }
@@ -287,19 +304,18 @@ fn ordered(op: CompareOp, left: &Value, right: &Value) -> Option<bool> {
         | (Value::List(a), Value::List(b))
         | (Value::Record { items: a, .. }, Value::Record { items: b, .. }) => {
             for (a, b) in a.iter().zip(b) {
-                if !same(a, b)? {
+                if !same_element(a, b)? {
                     return ordered(op, a.plain(), b.plain());
                 }
             }
             a.len().cmp(&b.len())
         }
         (Value::Str(a), Value::Str(b)) => a.cmp(b),
-        _ => {
-            let (a, b) = (as_number(left)?.float()?, as_number(right)?.float()?);
-            // Of numbers that are none, no comparison holds.
-            let Some(order) = a.partial_cmp(&b) else { return Some(false) };
-            order
-        }
+        // Of numbers that are none, no comparison holds.
+        _ => match as_number(left)?.order(&as_number(right)?)? {
+            Some(order) => order,
+            None => return Some(false),
+        },
     };
     Some(match op {
         CompareOp::Lt => order.is_lt(),
@@ -349,7 +365,7 @@ fn same(left: &Value, right: &Value) -> Option<bool> {
         (Value::Tuple(a), Value::Tuple(b))
         | (Value::List(a), Value::List(b))
         | (Value::Record { items: a, .. }, Value::Record { items: b, .. }) => {
-            let mut pairs = a.iter().zip(b).map(|(a, b)| same(a, b));
+            let mut pairs = a.iter().zip(b).map(|(a, b)| same_element(a, b));
             let known = pairs.try_fold(true, |all, pair| Some(all && pair?));
             if a.len() == b.len() { known } else { Some(false) }
         }
@@ -367,8 +383,14 @@ fn same(left: &Value, right: &Value) -> Option<bool> {
         (Value::Named(a), Value::Named(b)) => Some(a == b),
         (Value::Address { .. }, Value::Address { .. }) => Some(left == right),
         (left, right) if misuse::are_unlike(left, right) => Some(false),
-        (left, right) => Some(as_number(left)?.float()? == as_number(right)?.float()?),
+        (left, right) => Some(as_number(left)?.order(&as_number(right)?)? == Some(Ordering::Equal)),
     }
+}
+
+/// Whether two elements of collections are the same: what is no number is the same as itself alone.
+fn same_element(left: &Value, right: &Value) -> Option<bool> {
+    let is_nan = |value: &Value| matches!(value.plain(), Value::Float(Some(it)) if it.is_nan());
+    if is_nan(left) && is_nan(right) { None } else { same(left, right) }
 }
 
 /// Whether a value is `sys.version_info`.
@@ -396,7 +418,7 @@ fn contains(container: &Value, item: &Value) -> Option<bool> {
     let items = sets::members(container.plain())?;
     let mut all_known = true;
     for known in &items {
-        match same(known, item) {
+        match same_element(known, item) {
             _ if is_same_key(known, item) => return Some(true),
             known => all_known &= known == Some(false),
         }

@@ -202,6 +202,17 @@ pub(crate) fn set(entries: &mut Entries, key: Value, value: Value) -> Option<()>
     if !is_key(&key) {
         return None;
     }
+    // Numbers of several types that are equal are one key.
+    let is_number = |key: &Value| matches!(key, Value::Bool(_) | Value::Float(_) | Value::Int(_));
+    let is_like = |known: &Value| {
+        is_number(known)
+            && is_number(&key)
+            && std::mem::discriminant(known) != std::mem::discriminant(&key)
+            && operators::compare(CompareOp::Eq, known, &key) != Some(false)
+    };
+    if entries.iter().any(|(known, _)| is_like(known)) {
+        return None;
+    }
     match entries.iter_mut().find(|(known, _)| *known == key) {
         Some((_, known)) => *known = value,
         None => entries.push((key, value)),

@@ -136,7 +136,7 @@ fn plain_arguments(args: &Args<'_>) -> Option<Arguments> {
 
 impl Value {
     /// Whether nothing in it is open.
-    fn is_known(&self) -> bool {
+    pub(crate) fn is_known(&self) -> bool {
         match self {
             Value::Unknown
             | Value::Device

@@ -65,6 +65,9 @@ fn merged(mut lines: Vec<Vec<ItemRef>>) -> Vec<ItemRef> {
     }
 }
 
+/// Methods of a class that make its instances, or give what these have, in ways of their own.
+const OWN_MAKERS: &[&str] = &["__getattribute__", "__new__"];
+
 impl Host<'_> {
     /// Notes what calls of a method of this name may do to any module.
     pub(crate) fn note_mode(&mut self, method: &str) {
@@ -117,6 +120,14 @@ impl Host<'_> {
         instance
     }
 
+    /// Whether an object is of a class without bases whose own code makes it: that is followed.
+    pub(crate) fn is_made_by_own_code(&self, object: usize) -> bool {
+        let class = self.classes.get(&object).copied();
+        class.is_some_and(|at| {
+            self.bases(at).is_empty() && self.class_method(at, "__init__").is_some()
+        })
+    }
+
     /// Whether a class derives from `torch.Tensor` and has no more than that: an instance made of a tensor is in the same
     /// memory, and does what that does.
     fn marks_tensors(&self, at: ItemRef) -> bool {
@@ -135,12 +146,10 @@ impl Host<'_> {
 
     pub(crate) fn class_value(&mut self, at: ItemRef, class: &Class, value: ExprId) -> Value {
         let map = Arc::new(class.map.clone());
-        self.module_expr(
-            at.file,
-            &project::item_scope(self.sources, at),
-            (&class.body, &map),
-            value,
-        )
+        let (range, scope) = (map.exprs[value], project::item_scope(self.sources, at));
+        self.as_of(at.file, range, |host| {
+            host.module_expr(at.file, &scope, (&class.body, &map), value)
+        })
     }
 
     /// What an instance has of its class: a variable, or what a property gives.
@@ -172,9 +181,13 @@ impl Host<'_> {
             let Some(class) = class(self.sources, at) else { return Value::Unknown };
             let field = class.fields.iter().find(|(field, ..)| **field == *name);
             if let Some((_, _, Some(value))) = field {
-                let value = match self.member_of_class(at, name) {
-                    Value::Unknown => self.class_value(at, &class, *value),
-                    member => member,
+                let own = self.class_value(at, &class, *value);
+                let value = match own.is_known() && !self.is_enumeration(at) {
+                    true => own,
+                    false => match self.member_of_class(at, name) {
+                        Value::Unknown => own,
+                        member => member,
+                    },
                 };
                 return self.first_held_by_class(at, name, value);
             }
@@ -532,6 +545,11 @@ impl Host<'_> {
         let Some(class) = class(self.sources, at).filter(|_| depth < MAX_BASES) else {
             return false;
         };
+        // What makes its instances, or gives their members, is its own.
+        let is_special = |name: &&str| self.class_method(at, name).is_some();
+        if OWN_MAKERS.iter().any(is_special) {
+            return false;
+        }
         let mut decorators = class.decorators.iter();
         if !decorators.all(|decorator| self.keeps_class(at, &class, *decorator)) {
             return false;

@@ -2,13 +2,13 @@
 //! values of methods.
 
 use crate::builtins::torch;
-use crate::hir::{BinaryOp, CompareOp, Expr, Item, ItemKind, Name};
-use crate::host::Host;
+use crate::hir::{BinaryOp, Body, CompareOp, Expr, ExprId, Item, ItemKind, Name, Stmt, StmtId};
 use crate::host::code::operators;
 use crate::host::code::statics::Owner;
 use crate::host::library::MODULE;
 use crate::host::library::applied::is_executor;
 use crate::host::value::{Callable, Value};
+use crate::host::{Frame, Host};
 use crate::project::{self, ItemRef, Resolution, function, item_scope};
 
 /// What makes an attribute of a method that is computed once.
@@ -66,6 +66,32 @@ impl Host<'_> {
             },
             Value::Named(Resolution::External(path)) if is_executor(path) => manager.clone(),
             manager => self.special(manager, "__enter__", &[]).unwrap_or(Value::Unknown),
+        }
+    }
+
+    /// What happens when a `with` ends that entered this.
+    pub(crate) fn exited(&mut self, manager: &Value) {
+        if matches!(manager, Value::Object(_)) {
+            self.special(manager, "__exit__", &[Value::None, Value::None, Value::None]);
+        }
+    }
+
+    /// Whether a context manager does something at its end that is not done there: what a generator does after it
+    /// has given its value is done before, and what is closed or called back is not.
+    pub(crate) fn ends_unfollowed(&mut self, frame: &mut Frame, manager: ExprId) -> bool {
+        let code = frame.code.clone();
+        let Expr::Call { callee, .. } = &code.body().exprs[manager] else { return false };
+        match self.expr(frame, *callee) {
+            Value::Named(Resolution::External(path)) => {
+                let path: Vec<&str> = path.iter().map(|part| &**part).collect();
+                matches!(path[..], ["contextlib", "closing" | "ExitStack"])
+            }
+            Value::Named(Resolution::Function(at))
+            | Value::Callable(Callable::Closure { at, .. } | Callable::Undecorated(at)) => {
+                function(self.sources, at).is_some_and(|function| goes_on(&function.body))
+            }
+            Value::Callable(Callable::Local { .. }) => true,
+            _ => false,
         }
     }
 
@@ -298,4 +324,20 @@ fn is_setter(item: &Item) -> bool {
     function.decorators.iter().any(|decorator| {
         matches!(&function.body.exprs[*decorator], Expr::Attribute { attr, .. } if &**attr == "setter")
     })
+}
+
+/// Whether a generator does something after what it gives.
+fn goes_on(body: &Body) -> bool {
+    let is_yield = |expr: &ExprId| matches!(body.exprs[*expr], Expr::Yield { .. });
+    let stmt = |stmts: &[StmtId]| stmts.last().map(|last| &body.stmts[*last]);
+    let mut last = stmt(&body.root);
+    while let Some(Stmt::With { body: inner, .. }) = last {
+        last = stmt(inner);
+    }
+    let ends = matches!(last, Some(Stmt::Expr(value)) if is_yield(value));
+    match body.exprs.keys().filter(is_yield).count() {
+        0 => false,
+        1 => !ends,
+        _ => true,
+    }
 }

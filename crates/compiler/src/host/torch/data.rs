@@ -43,7 +43,7 @@ pub(crate) use calls::{by_torch, of_method};
 pub(crate) use chosen::indexed;
 pub(crate) use derived::handed_on;
 pub use difference::Difference;
-pub(crate) use difference::{Tolerance, difference, written};
+pub(crate) use difference::{Tolerance, difference, is_same, written};
 pub(crate) use draws::{Draws, drawn, of_type};
 pub(crate) use places::places;
 pub(crate) use truths::{LEAST_ERROR, PART, TIMES, Truths};

@@ -39,7 +39,6 @@ pub(crate) fn attribute(value: &Value, attr: &str) -> Value {
         (Value::Tensor(Tensor { on_gpu, .. }), "is_cuda") => Value::Bool(on_gpu.then_some(true)),
         (Value::Tensor(_), "device") => Value::Device,
         (Value::Str(name), "type") if is_gpu(name) => Value::Str("cuda".into()),
-        (Value::Str(name), "index") if is_gpu(name) => Value::Int(None),
         _ => Value::Unknown,
     }
 }

@@ -517,6 +517,7 @@ impl Host<'_> {
     /// `modules[name] = child`.
     pub(crate) fn set_child(&mut self, object: usize, name: &Value, child: Value) {
         if !self.is_dict(object) {
+            self.unfollowed = true;
             return self.change_sequence(object, "insert", None);
         }
         let names = match (self.object_attribute(object, NAMES), name) {

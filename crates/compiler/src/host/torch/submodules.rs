@@ -85,21 +85,27 @@ impl Host<'_> {
         loaded.into_iter().for_each(|(id, contents)| self.note_filled(id, contents));
     }
 
-    /// The parameters of a module and of those within it, with their names, in the order in which they were
-    /// made; `None` where something that these hold is not known.
+    /// The parameters of a module, in the order in which they were made, and then those of modules within it, with their
+    /// names, each once; `None` where something that these hold is not known.
     fn parameters_of(&self, object: usize) -> Option<Vec<(String, Value)>> {
         let mut found: Vec<(String, Value)> = Vec::new();
         for (path, module) in self.all_modules(object)? {
+            let before = found.len();
             for (name, held) in self.objects.get(&module)? {
                 let Value::Tensor(tensor) = held else { continue };
                 let is_parameter =
                     |id: u32| self.parameters.contains(&id) && !self.buffers.contains(&id);
-                if tensor.memory().is_some_and(is_parameter) {
+                let is_known = || {
+                    found[..before]
+                        .iter()
+                        .any(|(_, known)| known.allocations() == held.allocations())
+                };
+                if tensor.memory().is_some_and(is_parameter) && !is_known() {
                     found.push((joined(&path, name), held.clone()));
                 }
             }
+            found[before..].sort_by_key(|(_, value)| value.allocations().into_iter().min());
         }
-        found.sort_by_key(|(_, value)| value.allocations().into_iter().min());
         Some(found)
     }
 

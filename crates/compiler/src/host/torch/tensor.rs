@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::builtins::TORCH;
 use crate::hir::{BinaryOp, Name};
 use crate::host::code::arguments::Args;
-use crate::host::code::operators::{binary, position, subscript};
+use crate::host::code::operators::{binary, position, subscript, truth};
 use crate::host::code::rebound;
 use crate::host::torch::misuse::{self, Misuse};
 use crate::host::torch::numbers::{self, as_size};
@@ -742,7 +742,9 @@ fn part_along(tensor: &Tensor, name: &str, args: &Args<'_>) -> Option<Tensor> {
 
 /// `tensor.to(...)` with a dtype, a device, both, or another tensor whose dtype it takes.
 fn converted(value: &Value, tensor: &Tensor, args: &Args<'_>) -> Value {
+    let copies = args.keyword("copy").is_some_and(|copies| truth(copies) != Some(false));
     let changed = |dtype: Option<Arc<str>>| match dtype.is_some() && dtype == tensor.dtype {
+        true if copies => Value::Tensor(tensor.clone().copied()),
         true => value.clone(),
         false => Value::Tensor(views::with_dtype(tensor, dtype)),
     };

@@ -52,8 +52,9 @@ impl Host<'_> {
                 None => self.forget_gradients(),
             },
             ("zero_grad", _) => self.forget_gradients(),
-            ("register_hook" | "register_post_accumulate_grad_hook", _) => {
+            (hooks, _) if hooks.starts_with("register_") && hooks.ends_with("_hook") => {
                 self.lose_gradients();
+                self.unfollowed = true;
             }
             _ => {}
         }

@@ -176,12 +176,18 @@ impl Frame {
     ) -> impl Iterator<Item = Changed> {
         let bound: Vec<&Name> = self.code.body().bound_names().collect();
         let changed = arguments.into_iter().filter(|(name, _)| self.names.changed.contains(name));
-        changed.map(move |(name, before)| {
+        changed.flat_map(move |(name, before)| {
+            let at = function.params.iter().position(|param| param.name == name);
+            // What gathers arguments is made by the call; they are the caller's.
+            if at.is_some_and(|at| function.params[at].kind.gathers()) {
+                let gathered = before.parts().into_iter().filter(is_collection);
+                let unknown = |before| Changed { param: None, before, now: Value::Collection };
+                return gathered.map(unknown).collect::<Vec<_>>();
+            }
             let is_kept = shows && !self.exits.may_return() && !bound.contains(&&name);
             let now = self.variables.get(&name).filter(|_| is_kept).cloned();
-            let at = function.params.iter().position(|param| param.name == name);
             let param = at.map(|at| (name, at));
-            Changed { param, before, now: now.unwrap_or(Value::Collection) }
+            vec![Changed { param, before, now: now.unwrap_or(Value::Collection) }]
         })
     }
 }
@@ -322,7 +328,11 @@ impl Host<'_> {
                     false => changed.before == given.1,
                 });
                 let now: Vec<&Value> = same.map(|changed| &changed.now).collect();
+                let holds = |changed: &Changed| given.1.parts().contains(&changed.before);
                 match now[..] {
+                    [] if spreads(arg) && changed.iter().any(holds) => {
+                        self.change_collection(frame, arg.value, Value::Collection);
+                    }
                     [] => {}
                     [now] => self.change_collection(frame, arg.value, now.clone()),
                     _ => self.change_collection(frame, arg.value, Value::Collection),

@@ -205,3 +205,12 @@ pub(crate) fn element_size(dtype: &str) -> Option<i128> {
 pub(crate) fn may_lead(dtype: &str) -> bool {
     dtype.starts_with(['i', 'u'])
 }
+
+/// Whether an integer is one of a type's numbers.
+pub(crate) fn has_integer(dtype: &str, number: i128) -> bool {
+    match dtype.get(1..).and_then(|bits| bits.parse::<u32>().ok()) {
+        Some(bits @ 1..=64) if dtype.starts_with('u') => (0..1 << bits).contains(&number),
+        Some(bits @ 1..=64) => (-1 << (bits - 1)..1 << (bits - 1)).contains(&number),
+        _ => false,
+    }
+}

@@ -1,5 +1,7 @@
 //! Numbers of host code.
 
+use std::cmp::Ordering;
+
 use crate::hir::BinaryOp;
 use crate::host::torch::data;
 use crate::host::value::Value;
@@ -29,7 +31,25 @@ impl Number {
             Number::Float(value) => *value,
         }
     }
+
+    /// How two numbers that are known compare, as Python compares them: whole ones exactly. `Some(None)` where one of
+    /// them is no number.
+    pub(crate) fn order(&self, other: &Number) -> Option<Option<Ordering>> {
+        Some(match (self, other) {
+            (Number::Int(a), Number::Int(b)) => Some((*a)?.cmp(&(*b)?)),
+            (Number::Int(a), Number::Float(b)) if b.is_none_or(|b| b.abs() < LARGEST_INT) => {
+                let (a, b) = ((*a)?, (*b)?);
+                let with_fraction = if b.fract() == 0.0 { Ordering::Equal } else { Ordering::Less };
+                Some(a.cmp(&(b.floor() as i128)).then(with_fraction))
+            }
+            (Number::Float(_), Number::Int(_)) => other.order(self)?.map(Ordering::reverse),
+            _ => self.float()?.partial_cmp(&other.float()?),
+        })
+    }
 }
+
+/// Floats below this are exactly integers here, but for their fraction.
+const LARGEST_INT: f64 = 1.0e38;
 
 /// A value as a number, if it is one.
 pub(crate) fn as_number(value: &Value) -> Option<Number> {

@@ -51,6 +51,14 @@ const ALONE: f64 = 0.5;
 /// The share of numbers that differ where none of them does by far.
 const SHARE: f64 = 0.01;
 
+/// Whether two are the same for certain: in shape, and in each number, or `nearly` so.
+pub(crate) fn is_same(a: &Data, b: &Data, nearly: bool) -> bool {
+    // What PyTorch allows by default is ten times this.
+    const NEAR: f64 = 1e-6;
+    let is_near = |(a, b): (&f64, &f64)| a == b || nearly && (a - b).abs() <= NEAR * b.abs();
+    a.numbers.shape() == b.numbers.shape() && a.numbers.iter().zip(&b.numbers).all(is_near)
+}
+
 /// What `actual` differs in from `expected` by far; `None` where it does not, or not by more than rounding in
 /// another order may explain. What is infinite or no number among what is expected tells nothing.
 pub(crate) fn difference(
