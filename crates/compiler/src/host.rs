@@ -151,6 +151,8 @@ pub(crate) struct Host<'a> {
     lost: u32,
     /// The type that tensors have by default, where PyTorch was told another one; unknown where that may be another.
     default_type: Option<Value>,
+    /// What code has set outside of the project, by its path.
+    settings: FxHashMap<Vec<Name>, Value>,
     /// Whether host code wrote to an array of NumPy.
     arrays_written: bool,
     /// Whether one may be in the memory of a tensor.
@@ -290,6 +292,7 @@ impl<'a> Host<'a> {
             unsettled: 0,
             lost: 0,
             default_type: None,
+            settings: FxHashMap::default(),
             arrays_written: false,
             arrays_shared: false,
             kept_results: Vec::new(),

@@ -686,6 +686,7 @@ impl Value {
     pub(crate) fn any_element(&self) -> Value {
         match self {
             Value::Ints => Value::Int(None),
+            Value::OneOf(values) if values.contains(&Value::Ints) => Value::Int(None),
             _ => Value::Unknown,
         }
     }

@@ -89,6 +89,9 @@ impl Host<'_> {
                     (Value::Named(Resolution::External(_)), _) if is_own(Some(value)) => {
                         self.unfollowed = true;
                     }
+                    (Value::Named(Resolution::External(path)), _) => {
+                        self.set_setting(path, attr, value);
+                    }
                     (Value::Tensor(tensor), "data") => self.replace_data(tensor, value),
                     (_, "data") => self.note_replaced(frame, *object),
                     (Value::Tensor(tensor), "grad") => self.set_gradient(tensor, value),

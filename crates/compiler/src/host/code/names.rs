@@ -21,6 +21,15 @@ use crate::project::{
 };
 use crate::source::{FileId, TextRange};
 
+/// Settings of PyTorch that code passes to kernels, and what they are where nobody sets them:
+/// <https://docs.pytorch.org/docs/stable/backends.html>.
+const SETTINGS: &[(&[&str], bool)] = &[
+    (&["torch", "backends", "cuda", "matmul", "allow_tf32"], false),
+    (&["torch", "backends", "cudnn", "allow_tf32"], true),
+    (&["torch", "backends", "cudnn", "benchmark"], false),
+    (&["torch", "backends", "cudnn", "deterministic"], false),
+];
+
 /// What `__name__` is in a program.
 const MAIN: &str = "__main__";
 
@@ -278,10 +287,31 @@ impl Host<'_> {
                 Some(dtype) => Value::DType(dtype.into()),
                 None => Value::Named(Resolution::Triton(path)),
             },
-            Resolution::External(path) => external_value(path),
+            Resolution::External(path) => match self.setting(&path) {
+                Some(value) => value,
+                None => external_value(path),
+            },
             Resolution::Unknown | Resolution::Undefined => Value::Unknown,
             found => Value::Named(found),
         }
+    }
+
+    /// What a setting of PyTorch is: what the code has set it to, or what it is by default where nothing but imports
+    /// comes before the code.
+    fn setting(&self, path: &[Name]) -> Option<Value> {
+        if let Some(set) = self.settings.get(path) {
+            return Some(set.clone());
+        }
+        let is_it = |known: &[&str]| path.iter().map(|part| &**part).eq(known.iter().copied());
+        let (_, default) = SETTINGS.iter().find(|(known, _)| is_it(known))?;
+        Some(Value::Bool(self.entry.is_some().then_some(*default)))
+    }
+
+    /// Notes that code sets something outside of the project.
+    pub(crate) fn set_setting(&mut self, owner: &[Name], name: &Name, value: &Value) {
+        let path: Vec<Name> = owner.iter().chain([name]).cloned().collect();
+        let value = if self.doubt.has_run() { value.clone() } else { Value::Unknown };
+        self.settings.insert(path, value);
     }
 
     /// The value of a variable of a module that is one of the targets of a call, as `size` is in

@@ -430,6 +430,7 @@ fn contains(container: &Value, item: &Value) -> Option<bool> {
 pub(crate) fn subscript(value: &Value, index: &Value) -> Value {
     match (value.plain(), index.plain()) {
         (Value::Ints, _) => Value::Int(None),
+        (Value::OneOf(values), _) if values.contains(&Value::Ints) => Value::Int(None),
         (Value::Raises(_), _) => value.clone(),
         (kernel, grid) if kernel.is_kernel() => Value::Callable(Callable::Launcher {
             kernel: Box::new(kernel.clone()),

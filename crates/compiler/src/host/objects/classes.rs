@@ -78,7 +78,8 @@ pub(crate) fn is_of_python(value: &Value, class: &str) -> Option<bool> {
     let own = match value {
         Value::None | Value::Tensor(_) | Value::DType(_) | Value::TorchDType(_) => "",
         Value::Record { names, .. } if *names.class == *SLICE => SLICE,
-        Value::Record { .. } | Value::Ints => "tuple",
+        Value::Record { .. } => "tuple",
+        Value::Ints => return None,
         value => class_name(value)?,
     };
     // Truth values are numbers.

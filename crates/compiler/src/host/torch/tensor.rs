@@ -466,6 +466,10 @@ fn method_of(value: &Value, name: &str, args: &Args<'_>) -> Option<Value> {
     };
     Some(match name {
         "stride" => dimension(strides(tensor)),
+        // What has such a method may be no tensor.
+        "size" if matches!(value, Value::Unknown) && args.0.is_empty() => {
+            Value::OneOf(vec![Value::Ints, Value::Int(None)])
+        }
         "size" => dimension(tensor.shape.clone()),
         "numel" | "nelement" => Value::Int(tensor.shape.as_deref().and_then(elements)),
         "dim" | "ndimension" => Value::Int(tensor.shape.as_ref().map(|shape| shape.len() as i128)),
