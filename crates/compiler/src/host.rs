@@ -442,7 +442,16 @@ impl<'a> Host<'a> {
         }
         // Tests run when their module is there; what else runs a function comes with what stands before it.
         let run = |host: &mut Self| {
-            for given in host.given_arguments(file, scope, function) {
+            let all = host.given_arguments(file, scope, function);
+            // Each run begins with instances and fixtures of its own.
+            let given = all.iter().flat_map(|given| given.values());
+            let objects = given.filter_map(|value| match value {
+                Value::Object(object) => Some((*object, host.objects.get(object)?.clone())),
+                _ => None,
+            });
+            let made: FxHashMap<usize, Variables> = objects.collect();
+            for given in all {
+                host.objects.extend(made.iter().map(|(object, held)| (*object, held.clone())));
                 host.run_with(file, scope, function, &given);
             }
         };

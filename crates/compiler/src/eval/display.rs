@@ -207,10 +207,11 @@ pub(crate) fn descriptor_type_text(desc: &Descriptor) -> String {
     format!("tensor_descriptor<{}>", block_type_text(desc.base.elem.pointee(), &desc.block))
 }
 
-/// A text as Python's `repr` spells it, but for characters that are not printed.
+/// A text as Python's `repr` spells it, but for characters that are not printed other than the ends of lines and tabs.
 pub(super) fn quoted(text: &str) -> String {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     let text = text.replace('\\', r"\\");
+    let text = text.replace('\n', r"\n").replace('\r', r"\r").replace('\t', r"\t");
     let text = if quote == '\'' { text.replace('\'', r"\'") } else { text };
     format!("{quote}{text}{quote}")
 }

@@ -31,7 +31,10 @@ fn shown(item: &Obj) -> Option<String> {
 pub(super) fn repr(value: &Obj) -> Option<String> {
     let all = |items: &[Obj]| items.iter().map(repr).collect::<Option<Vec<String>>>();
     Some(match value {
-        Obj::Const(Const::Str(text)) => quoted(text),
+        Obj::Const(Const::Str(text)) => {
+            let is_shown = |char: char| !char.is_control() || matches!(char, '\n' | '\r' | '\t');
+            text.chars().all(is_shown).then(|| quoted(text))?
+        }
         Obj::Const(Const::DType(Elem::Num(dtype))) => {
             format!("triton.language.{}", dtype.member())
         }

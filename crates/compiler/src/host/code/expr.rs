@@ -39,6 +39,7 @@ impl Host<'_> {
             (
                 _,
                 Value::Unknown
+                | Value::Ints
                 | Value::Raises(_)
                 | Value::Bool(None)
                 | Value::Int(None)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::hir::{CompareOp, Expr, Name};
+use crate::hir::{CompareOp, Expr, ExprId, Name};
 use crate::host::Host;
 use crate::host::code::operators;
 use crate::host::value::Value;
@@ -19,13 +19,21 @@ impl Host<'_> {
         if !self.is_enumeration(at) {
             return self.exact_member(at, name);
         }
-        if !is_member_name(name) || fields().next().is_none() {
+        let Some(own) = fields().next().filter(|_| is_member_name(name)) else {
             return Value::Unknown;
-        }
+        };
+        // What has the value of an earlier member is that one, by another name.
+        let text = |value: &Option<ExprId>| value.map(|value| &class.body.exprs[value]);
+        let is_same = |(field, _, value): &&(Name, _, _)| {
+            is_member_name(field)
+                && text(value) == text(&own.2)
+                && text(value).is_some_and(|text| matches!(text, Expr::Literal(_)))
+        };
+        let first = class.fields.iter().find(is_same).unwrap_or(own);
         Value::Member(MemberArg {
             class: at,
             class_name: class.name.clone(),
-            name: Name::from(name),
+            name: first.0.clone(),
         })
     }
 

@@ -613,8 +613,11 @@ impl Host<'_> {
         let made = self.parameter_of(tensor);
         self.wanted.extend(made.allocations());
         let is_buffer = of.1.starts_with("running_");
+        // A row of it is 0.
+        let is_padded = args.get(2, "padding_idx").is_some_and(|at| *at != Value::None);
+        let is_drawn = !(of.0 == "Embedding" && is_padded);
         if let Value::Tensor(tensor) = &made
-            && let Some(contents) = self.begun(of, tensor)
+            && let Some(contents) = self.begun(of, tensor).filter(|_| is_drawn)
         {
             self.note_filled(tensor.allocation().unwrap_or_default(), contents);
         }

@@ -392,6 +392,7 @@ impl Host<'_> {
 
     /// Nothing is known any more of the gradients that are kept.
     pub(crate) fn forget_gradients(&mut self) {
+        self.gradients.values_mut().for_each(|gradient| *gradient = Value::Unknown);
         let variables = self.tape.kept.keys();
         self.gradients.extend(variables.map(|variable| (*variable, Value::Unknown)));
     }
