@@ -143,9 +143,14 @@ impl Host<'_> {
         Some(self.current(known))
     }
 
-    /// Keeps what a function gives. What callers do to a collection is not followed into what is kept.
+    /// Keeps what a function gives. What callers do to a collection is not followed into what is kept: they add to lists,
+    /// and to what is empty, and look into other dicts.
     fn keep_result(&mut self, at: ItemRef, args: &[(Option<Name>, Value)], result: Value) -> Value {
-        let result = if is_collection(&result) { Value::Collection } else { result };
+        let is_read = matches!(&result, Value::Dict(entries) if !entries.is_empty());
+        let result = match is_collection(&result) && !is_read {
+            true => Value::Collection,
+            false => result,
+        };
         if self.doubt.is_straight() && self.kept_results.len() < MAX_KEPT {
             let kept = KeptResult { function: at, args: args.to_vec(), result: result.clone() };
             self.kept_results.push(kept);
