@@ -401,6 +401,11 @@ impl Body {
         names.into_iter().any(|found| &**found == name)
     }
 
+    /// Whether code gives values by `yield`: a function with it is a generator.
+    pub(crate) fn yields(&self) -> bool {
+        self.exprs.values().any(|expr| matches!(expr, Expr::Yield { .. }))
+    }
+
     /// The names that code binds, those of comprehensions and lambdas included; repeated ones more
     /// than once.
     pub fn bound_names(&self) -> impl Iterator<Item = &Name> {

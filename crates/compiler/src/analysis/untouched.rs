@@ -730,40 +730,42 @@ fn fills_rows(elements: &Elements<'_>, offset: &Linear, position: &Linear, exten
 /// Whether a mask says how far a variable goes: what is left of a division of it, as in a checkerboard, says nothing of
 /// that.
 fn limits(elements: &Elements<'_>, cond: Cond, variable: Variable) -> bool {
-    match elements.terms.cond(cond) {
-        CondKind::And(a, b) | CondKind::Or(a, b) => {
-            limits(elements, *a, variable) || limits(elements, *b, variable)
-        }
-        CondKind::Not(inner) => limits(elements, *inner, variable),
-        CondKind::AtMostZero(term) | CondKind::IsZero(term) => {
-            let is_rest = |(atom, _): &(Atom, i128)| {
-                matches!(
-                    elements.terms.atom(*atom),
-                    AtomKind::Binary(Operation::Rem | Operation::And, ..)
-                )
-            };
-            !term.terms.iter().all(is_rest) && elements.depends(cond, variable)
-        }
-        CondKind::True | CondKind::False | CondKind::Unknown(_) => elements.depends(cond, variable),
-    }
+    let is_rest = |(atom, _): &(Atom, i128)| {
+        let kind = elements.terms.atom(*atom);
+        matches!(kind, AtomKind::Binary(Operation::Rem | Operation::And, ..))
+    };
+    any_part(elements, cond, &|part| {
+        let says = match elements.terms.cond(part) {
+            CondKind::AtMostZero(term) | CondKind::IsZero(term) => !term.terms.iter().all(is_rest),
+            _ => true,
+        };
+        says && elements.depends(part, variable)
+    })
 }
 
 /// Whether a mask compares what the lane and the program or the trip make together: then it is further
 /// programs and trips that go as far as the mask says, rather than longer blocks.
 fn is_moved(elements: &Elements<'_>, cond: Cond, lane: Variable) -> bool {
+    any_part(elements, cond, &|part| {
+        let compares =
+            matches!(elements.terms.cond(part), CondKind::AtMostZero(_) | CondKind::IsZero(_));
+        let mut others = elements.variables().filter(|(variable, var)| {
+            let range = elements.terms.var_ranges()[var.0 as usize];
+            !matches!(variable, Variable::Lane(..)) && range.lo < range.hi
+        });
+        compares
+            && elements.depends(part, lane)
+            && others.any(|(variable, _)| elements.depends(part, variable))
+    })
+}
+
+/// Whether something holds for one of the conditions that `cond` is made of.
+fn any_part(elements: &Elements<'_>, cond: Cond, holds: &dyn Fn(Cond) -> bool) -> bool {
     match elements.terms.cond(cond) {
         CondKind::And(a, b) | CondKind::Or(a, b) => {
-            is_moved(elements, *a, lane) || is_moved(elements, *b, lane)
+            any_part(elements, *a, holds) || any_part(elements, *b, holds)
         }
-        CondKind::Not(inner) => is_moved(elements, *inner, lane),
-        CondKind::AtMostZero(_) | CondKind::IsZero(_) => {
-            let mut others = elements.variables().filter(|(variable, var)| {
-                let range = elements.terms.var_ranges()[var.0 as usize];
-                !matches!(variable, Variable::Lane(..)) && range.lo < range.hi
-            });
-            elements.depends(cond, lane)
-                && others.any(|(variable, _)| elements.depends(cond, variable))
-        }
-        CondKind::True | CondKind::False | CondKind::Unknown(_) => false,
+        CondKind::Not(inner) => any_part(elements, *inner, holds),
+        _ => holds(cond),
     }
 }

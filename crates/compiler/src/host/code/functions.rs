@@ -323,8 +323,7 @@ impl Host<'_> {
         let is_apart = frame.around.is_none() && frame.variables.values().all(is_immutable);
         let took_order = self.takes_order;
         let around = self.doubt.enter();
-        let yields = |expr: &Expr| matches!(expr, Expr::Yield { .. });
-        let is_generator = function.body.exprs.values().any(yields);
+        let is_generator = function.body.yields();
         let outer = frame.scope.len().saturating_sub(1);
         let runs = !is_generator && hands_on;
         // What stands around a generator may change between what it gives.

@@ -63,11 +63,7 @@ impl Host<'_> {
             }
             Value::Named(Resolution::Function(at))
             | Value::Callable(Callable::Closure { at, .. }) => function(self.sources, at)
-                .is_some_and(|function| {
-                    let mut exprs = function.body.exprs.values();
-                    function.decorators.is_empty()
-                        && exprs.any(|expr| matches!(expr, Expr::Yield { .. }))
-                }),
+                .is_some_and(|function| function.decorators.is_empty() && function.body.yields()),
             _ => false,
         }
     }

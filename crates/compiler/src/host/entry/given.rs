@@ -349,7 +349,7 @@ impl Host<'_> {
             args.push((Some(param.name.clone()), value));
         }
         let value = self.call_function(fixture, &args);
-        let yields = found.body.exprs.values().any(|expr| matches!(expr, Expr::Yield { .. }));
+        let yields = found.body.yields();
         let value = match (value, yields) {
             (Value::List(given), true) => given.into_iter().next().unwrap_or(Value::Unknown),
             (value, false) => value,

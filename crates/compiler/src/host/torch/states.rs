@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::builtins::TORCH;
-use crate::hir::{Expr, Name};
+use crate::hir::Name;
 use crate::host::code::arguments::Args;
 use crate::host::library::external_call;
 use crate::host::torch::sizes::numbers;
@@ -65,7 +65,7 @@ impl Host<'_> {
     pub(crate) fn set_default_type(&mut self, frame: &Frame, path: &[Name], args: &Args<'_>) {
         let is_tensor_type = path.last().is_some_and(|name| &**name == "set_default_tensor_type");
         let is_of_region = frame.scope.last().is_some_and(|name| OF_REGIONS.contains(&&**name))
-            || frame.code.body().exprs.values().any(|expr| matches!(expr, Expr::Yield { .. }));
+            || frame.code.body().yields();
         let is_known = !is_tensor_type && !is_of_region && self.doubt.is_straight();
         self.default_type = match args.get(0, "d").filter(|_| is_known) {
             Some(Value::TorchDType(dtype)) if **dtype == *"fp32" => None,
