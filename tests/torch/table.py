@@ -109,6 +109,10 @@ def public(names):
     return sorted(name for name in names if re.fullmatch(r"[A-Za-z]\w*", name))
 
 
+def with_private(names):
+    return sorted(name for name in names if re.fullmatch(r"(?!__)\w+", name))
+
+
 def line(*words):
     print(" ".join(words))
 
@@ -132,8 +136,8 @@ def main():
     line("tensor", *public(attributes))
     context = parse(root / "torch/autograd/function.py")
     saved = "saved_tensors saved_variables needs_input_grad materialize_grads".split()
-    line("class", "torch.autograd.Function", *public(of_class(context, "FunctionCtx", "BackwardCFunction") | set(saved)))
-    line("class", "torch.nn.Module", *public(of_class(parse(root / "torch/nn/modules/module.py"), "Module")))
+    line("class", "torch.autograd.Function", *with_private(of_class(context, "FunctionCtx", "BackwardCFunction") | set(saved)))
+    line("class", "torch.nn.Module", *with_private(of_class(parse(root / "torch/nn/modules/module.py"), "Module")))
     line("module-gives-tensors", "torch", *public(name for name, (_, gives) in variable.items() if gives))
     line("tensor-gives-tensors", *public(name for name, (_, gives) in methods.items() if gives))
     for kind, known in (("call", variable), ("method", methods)):

@@ -656,9 +656,33 @@ static bool scan_diagnostic_code(TSLexer *lexer) {
     return emit(lexer, DIAGNOSTIC_CODE);
 }
 
+// Whether the rest of a line ends with a comma, or closes a bracket that it did not open: then
+// what it begins with is a parameter's annotation, and its default value follows.
+static bool ends_as_parameter(TSLexer *lexer) {
+    int32_t last = 0, quote = 0;
+    unsigned depth = 0;
+    for (; !at_line_end(lexer); advance(lexer)) {
+        int32_t c = lexer->lookahead;
+        if (quote != 0) {
+            if (c == quote) quote = 0;
+        } else if (c == '"' || c == '\'') {
+            quote = c;
+        } else if (c == '(' || c == '[' || c == '{') {
+            depth++;
+        } else if (c == ')' || c == ']' || c == '}') {
+            if (depth == 0) return true;
+            depth--;
+        } else if (c == '#') {
+            break;
+        }
+        if (c != ' ' && c != '\t') last = c;
+    }
+    return last == ',' && depth == 0;
+}
+
 // Whether the lexer, after a word that begins a line inside brackets, is at the operator of
 // an assignment, where neither a keyword argument nor a default value can stand.
-static bool at_assignment(TSLexer *lexer, const bool *valid) {
+static bool at_assignment(const Scanner *scanner, TSLexer *lexer, const bool *valid) {
     bool after_element = valid[COMMA];
     bool in_arguments = !after_element && valid[CLOSE_PAREN];
     bool in_lambda = !after_element && valid[COLON];
@@ -666,7 +690,8 @@ static bool at_assignment(TSLexer *lexer, const bool *valid) {
     while (lexer->lookahead == ' ' || lexer->lookahead == '\t') advance(lexer);
     if (lexer->lookahead != '=') return false;
     advance(lexer);
-    return lexer->lookahead != '=';
+    if (lexer->lookahead == '=') return false;
+    return after_element || !top_is(scanner, PAREN) || !ends_as_parameter(lexer);
 }
 
 // Tokens that begin with a letter: prefixed strings, `allow`, and keywords that show that
@@ -695,7 +720,7 @@ static bool scan_word(
         // statement, rather a comma is missing.
         bool beside = after_operand(valid) && indent <= current_indent(scanner);
         bool begins = is_statement_keyword(word) || (beside && !goes_on_after_operand(word));
-        if (begins || at_assignment(lexer, valid)) {
+        if (begins || at_assignment(scanner, lexer, valid)) {
             return scan_unclosed(scanner, lexer, valid, indent);
         }
     }

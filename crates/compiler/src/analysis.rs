@@ -185,7 +185,7 @@ fn check_costs(func: &Function, spec: &Specialization, capability: u32) -> Vec<D
 /// The part of [`check`] about masks and axes, which takes no launch.
 fn check_masks(func: &Function, spec: &Specialization, pause: Pause<'_>) -> Vec<Diagnostic> {
     let mut found = rows::check(func);
-    found.extend(mixed::check(func));
+    found.extend(mixed::check(func, &spec.launches));
     found.extend(masks::check(func, &spec.launches, pause));
     let label = spec.to_string();
     for finding in &mut found {

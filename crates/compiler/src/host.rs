@@ -177,6 +177,10 @@ pub(crate) struct Host<'a> {
     outputs: u32,
     /// Calls of `forward` so far.
     applied: Vec<Arc<Applied>>,
+    /// The `backward` that runs although nothing was seen to come to it.
+    supposed: Option<ItemRef>,
+    /// Those that backward passes were seen to come to.
+    reached: FxHashSet<ItemRef>,
     /// By the allocations of sums, what they add up.
     sums: FxHashMap<u32, Vec<Summand>>,
     /// By allocation, of which results of `autograd.Function`s what is in it is made.
@@ -305,6 +309,8 @@ impl<'a> Host<'a> {
             undecorated: 0,
             outputs: 0,
             applied: Vec::new(),
+            supposed: None,
+            reached: FxHashSet::default(),
             sums: FxHashMap::default(),
             paths: FxHashMap::default(),
             written: FxHashSet::default(),
@@ -544,7 +550,10 @@ impl<'a> Host<'a> {
         let mut frame = Frame::new(hook.file, &item.body_scope(), code, variables);
         self.block(&mut frame, &function.body.root);
         match frame.variables.remove(&param.name) {
-            Some(Value::Dict(entries)) => entries.to_vec(),
+            Some(Value::Dict(entries)) => entries
+                .iter()
+                .map(|(key, value)| (key.clone(), self.current(value.clone())))
+                .collect(),
             _ => Vec::new(),
         }
     }

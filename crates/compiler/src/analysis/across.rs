@@ -2,13 +2,48 @@
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::Name;
+use crate::source::FileRange;
 use crate::specialization::{ArgSpec, CHECKED_CLOSELY, Specialization};
 
 /// Drops findings that other specializations gainsay. `found[i]` is what was found under `specs[i]`, all
 /// of them of one kernel.
 pub fn reconcile(specs: &[&Specialization], found: &mut [Vec<Diagnostic>]) {
     pass_over(specs, found);
+    keep_spare(specs, found);
     keep_needed_masks(found);
+}
+
+/// Drops elements that a configuration of a tuner leaves untouched, where another one has more programs, which reach
+/// all: memory has room for as many.
+fn keep_spare(specs: &[&Specialization], found: &mut [Vec<Diagnostic>]) {
+    let is_left = |finding: &Diagnostic| finding.code == Code::Uncovered;
+    let has_more = |more: &Specialization, fewer: &Specialization| {
+        let grids = |spec: &Specialization| {
+            spec.launches.iter().map(|launch| (launch.site, launch.grid)).collect::<Vec<_>>()
+        };
+        let fewer = grids(fewer);
+        grids(more).into_iter().any(|(site, grid)| {
+            let mut of_place = fewer.iter().filter(|(other, _)| *other == site);
+            of_place.any(|(_, other)| match (grid, other) {
+                (Some(grid), Some(other)) => grid.iter().zip(other).any(|(a, b)| a > b),
+                _ => false,
+            })
+        })
+    };
+    let told: Vec<Vec<FileRange>> = found
+        .iter()
+        .map(|found| found.iter().filter(|it| is_left(it)).map(|it| it.primary).collect())
+        .collect();
+    for (at, spec) in specs.iter().enumerate() {
+        let reaching = |primary: &FileRange| {
+            let others = specs.iter().zip(&told).take(CHECKED_CLOSELY);
+            let mut others = others.filter(|(other, told)| {
+                other.config.is_some() && share_a_launch(other, spec) && !told.contains(primary)
+            });
+            spec.config.is_some() && others.any(|(other, _)| has_more(other, spec))
+        };
+        found[at].retain(|it| !is_left(it) || !reaching(&it.primary));
+    }
 }
 
 /// A mask that is always true for some specializations is there for the others.

@@ -15,15 +15,16 @@ use self::movers::{Moved, Movers};
 use super::report;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{Attrs, Function, Inst, InstData, Opcode, Region, Value};
+use crate::specialization::KnownLaunch;
 
 /// What moves a tile along each of its axes.
 type Axes = SmallVec<[Moved; 3]>;
 
-/// Findings about the tiles of `func`.
-pub(super) fn check(func: &Function) -> Vec<Diagnostic> {
+/// Findings about the tiles of `func`, of which these launches are known.
+pub(super) fn check(func: &Function, launches: &[KnownLaunch]) -> Vec<Diagnostic> {
     let mut tiles = Tiles {
         func,
-        movers: Movers::of(func),
+        movers: Movers::of(func, launches),
         axes: FxHashMap::default(),
         loose: FxHashMap::default(),
         found: Vec::new(),

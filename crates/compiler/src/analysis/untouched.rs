@@ -181,12 +181,21 @@ impl<'s, 'e> Search<'s, 'e> {
     /// A finding about elements that `access` leaves untouched.
     fn untouched(&mut self, access: &Access) -> Option<Diagnostic> {
         let buffer = buffer(self.func, self.launch, access.param)?;
+        // Where no program comes to it, as where one block is all there is, nothing is to do.
+        if !buffer.contents.is_new() && !self.happens(access) {
+            return None;
+        }
         let mut along = self.axes(access, buffer);
         along.retain(|along| !along.before || !self.begins(access));
         along.into_iter().find_map(|along| {
             let (position, element) = self.missed(access, along)?;
             Some(self.describe(access, buffer, along, (position, element)))
         })
+    }
+
+    /// Whether a program of the launch may come to an access.
+    fn happens(&mut self, access: &Access) -> bool {
+        self.elements.search(&access.happens(), &mut { READ_FUEL }) != Outcome::Never
     }
 
     /// Whether the first element of an access's buffer may be written.
@@ -372,6 +381,7 @@ impl<'s, 'e> Search<'s, 'e> {
         let first_there: Vec<Cond> = first_there.collect();
         let start = wide.terms.at_most(&Linear::default(), &same.offset);
         let end = wide.terms.less(&same.offset, &Linear::constant(size));
+        let unwrapped = unwrapped(wide, &same.offset, variable);
         let mut missed = None;
         // Where programs overlap, the first element beyond them is one that the last of them reaches.
         for least in [0, size / 2, size - 1] {
@@ -379,6 +389,7 @@ impl<'s, 'e> Search<'s, 'e> {
             let far = wide.terms.at_most(&Linear::constant(least), &same.offset);
             conds.extend([start, end, beyond, far]);
             conds.extend(&first_there);
+            conds.extend(&unwrapped);
             let mut share = most_boxes.min(self.fuel);
             let before = share;
             let outcome = wide.search(&conds, &mut share);
@@ -725,6 +736,27 @@ fn fills_rows(elements: &Elements<'_>, offset: &Linear, position: &Linear, exten
         _ => false,
     };
     row != 0 && offset.terms.iter().any(|(other, factor)| *factor == row && is_within(*other))
+}
+
+/// That no part of an offset that depends on a variable wraps around: where it does, a program far beyond the others
+/// would come back to where these are.
+fn unwrapped(elements: &mut Elements<'_>, offset: &Linear, variable: Variable) -> Vec<Cond> {
+    let mut wrapping: Vec<(u32, Linear)> = Vec::new();
+    elements.terms.visit(offset, &mut |_, kind| {
+        if let AtomKind::Wrap(bits, inner) = kind {
+            wrapping.push((*bits, inner.clone()));
+        }
+    });
+    let mut conds = Vec::new();
+    for (bits, inner) in wrapping {
+        let range = Interval::signed(bits);
+        let least = elements.terms.at_most(&Linear::constant(range.lo), &inner);
+        let most = elements.terms.at_most(&inner, &Linear::constant(range.hi));
+        if elements.depends(most, variable) {
+            conds.extend([least, most]);
+        }
+    }
+    conds
 }
 
 /// Whether a mask says how far a variable goes: what is left of a division of it, as in a checkerboard, says nothing of

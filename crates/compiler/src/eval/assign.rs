@@ -146,7 +146,9 @@ impl Evaluator<'_> {
 
     /// Assignments take the types in tuples out of their constexprs, and tuples hold no such types.
     fn refuse_type_in_tuple(&mut self, tuple: &Tuple, at: FileRange) -> bool {
-        let has_type = tuple.items.iter().any(|item| matches!(item, Value::Const(Const::DType(_))));
+        let is_type = |item: &Value| matches!(item, Value::Const(Const::DType(_)));
+        let is_constexpr = matches!(tuple.held, Held::Annotated { .. });
+        let has_type = !is_constexpr && tuple.items.iter().any(is_type);
         if has_type {
             let message = "a tuple with a type in it has to be bound as a `tl.constexpr`";
             self.error(Code::NotATensor, at, message);

@@ -62,7 +62,7 @@ impl Evaluator<'_> {
                     note,
                     source.at(iter),
                 );
-                self.uncertain_loop(source, target, Value::Unknown, body);
+                self.uncertain_loop(source, target, (Value::Unknown, Value::Unknown), body);
                 Outcome::Next
             }
             Value::Range(range) if range.unrolled => {
@@ -70,12 +70,12 @@ impl Evaluator<'_> {
             }
             Value::Range(range) if self.frame().mode == Mode::Jit => {
                 if self.counted(source, target, &range, iter, body).is_err() {
-                    self.uncertain_loop(source, target, Value::Unknown, body);
+                    self.uncertain_loop(source, target, (Value::Unknown, Value::Unknown), body);
                 }
                 Outcome::Next
             }
             Value::Unknown => {
-                self.uncertain_loop(source, target, Value::Unknown, body);
+                self.uncertain_loop(source, target, (Value::Unknown, Value::Unknown), body);
                 Outcome::Next
             }
             Value::Tuple(tuple) if self.frame().mode == Mode::Python => {
@@ -97,31 +97,51 @@ impl Evaluator<'_> {
                     .with_note("for a tuple, index it in a `tl.static_range` loop");
                     self.emit_diagnostic(diagnostic);
                 }
-                self.uncertain_loop(source, target, Value::Unknown, body);
+                self.uncertain_loop(source, target, (Value::Unknown, Value::Unknown), body);
                 Outcome::Next
             }
         }
     }
 
-    /// Runs a body of which it is not known how often it runs, or with what index.
-    fn uncertain_loop(
+    /// The variables that a trip of a loop leaves, of which nothing is told.
+    fn after_trip(
         &mut self,
         source: Source<'_>,
         target: ExprId,
         index: Value,
         body: &[StmtId],
-    ) {
+    ) -> Locals {
         let before = self.frame().locals.clone();
-        // What the body assigns may have any value that it had before or gets inside.
         self.quiet += 1;
-        self.bind_target(source, target, index.clone());
+        self.bind_target(source, target, index);
         let emitter = self.emitter.take();
         let failed = self.failed;
         self.run(source, body, None);
         self.failed = failed;
         self.emitter = emitter;
         self.quiet -= 1;
-        let after = std::mem::replace(&mut self.frame_mut().locals, before.clone());
+        std::mem::replace(&mut self.frame_mut().locals, before)
+    }
+
+    /// Runs a body of which it is not known how often it runs, or with what index but the first one, perhaps.
+    fn uncertain_loop(
+        &mut self,
+        source: Source<'_>,
+        target: ExprId,
+        (first, index): (Value, Value),
+        body: &[StmtId],
+    ) {
+        let before = self.frame().locals.clone();
+        // What the first trip makes is there in later ones.
+        if matches!(first, Value::Const(_)) {
+            for (name, local) in self.after_trip(source, target, first, body) {
+                if !before.contains_key(&name) && !matches!(local.value, Value::Unknown) {
+                    self.bind(&name, local.value, local.at);
+                }
+            }
+        }
+        // What the body assigns may have any value that it had before or gets inside.
+        let after = self.after_trip(source, target, index.clone(), body);
         for name in assigned_names(source, body) {
             let (Some(old), Some(new)) = (before.get(&name), after.get(&name)) else { continue };
             let value = match (&old.value, &new.value) {
@@ -131,7 +151,8 @@ impl Evaluator<'_> {
             self.bind(&name, value, old.at);
         }
         self.speculative += 1;
-        let entry = self.frame().locals.clone();
+        let mut entry = self.frame().locals.clone();
+        entry.retain(|name, _| before.contains_key(name));
         self.bind_target(source, target, index);
         self.run(source, body, None);
         self.speculative -= 1;
@@ -185,7 +206,7 @@ impl Evaluator<'_> {
             if let Value::Const(Const::Symbol(sym)) = &index {
                 self.integer_symbols.extend(sym.atoms());
             }
-            self.uncertain_loop(source, target, index, body);
+            self.uncertain_loop(source, target, (range.start.clone(), index), body);
             return Outcome::Next;
         }
         if count > limit {

@@ -7,7 +7,7 @@ use crate::host::code::frame::{Code, Variables};
 use crate::host::code::operators;
 use crate::host::objects::kept::Kept;
 use crate::host::value::dtype::is_float;
-use crate::host::value::{Tuner, Value};
+use crate::host::value::{Callable, Tuner, Value};
 use crate::host::{Before, Frame, Host};
 use crate::project::{self, ItemRef, Resolution, Scope, resolve_expr};
 use crate::source::{FileId, FileRange};
@@ -45,6 +45,8 @@ pub(crate) struct ObservedLaunch {
     /// Whether it may never happen: it stands under a condition whose outcome is settled, but not
     /// known.
     pub(crate) doubtful: bool,
+    /// The `backward` that launches it, where that runs because something may come to it, and nothing was seen to.
+    pub(crate) supposed: Option<ItemRef>,
     /// Whether it may be one of several kernels that is launched.
     pub(crate) is_one_of: bool,
     /// Whether it is as one draw of random numbers has it.
@@ -166,6 +168,7 @@ impl Host<'_> {
             site,
             complete,
             doubtful,
+            supposed: self.supposed,
             is_one_of,
             drawn,
             takes_order: self.takes_order,
@@ -184,6 +187,14 @@ impl Host<'_> {
         if repeated.count() < MAX_LAUNCHES {
             self.launches.push(launch);
         }
+    }
+
+    /// The launches that the run has met. Where a backward pass came to a `backward`, others that one is
+    /// only supposed to come to are none: what the run is for goes back from some results, not from all.
+    pub(crate) fn met_launches(&mut self) -> Vec<ObservedLaunch> {
+        let mut launches = std::mem::take(&mut self.launches);
+        launches.retain(|launch| launch.supposed.is_none_or(|at| !self.reached.contains(&at)));
+        launches
     }
 
     /// The allocations that a kernel may write of what it gets.
@@ -296,6 +307,8 @@ impl Host<'_> {
                 met |= same_place;
                 // It happens if one of the two does.
                 launch.doubtful &= !same_place || later.doubtful;
+                launch.supposed =
+                    launch.supposed.filter(|_| !same_place || later.supposed.is_some());
             } else if !allocations.is_empty() && !launch.writes_as(later, &is_written) {
                 launch.args.iter_mut().for_each(|(_, value)| value.note_writes(&is_written));
             }
@@ -321,7 +334,8 @@ impl Host<'_> {
         let code = frame.code.clone();
         match resolve_expr(self.sources, scope, code.body(), kernel) {
             found @ Resolution::Jit(_) => match self.expr(frame, kernel) {
-                bound @ Value::Named(Resolution::Jit(_)) => bound,
+                bound
+                @ (Value::Named(Resolution::Jit(_)) | Value::Callable(Callable::Tuned(_))) => bound,
                 _ => Value::Named(self.defined_by_now(found)),
             },
             _ => self.expr(frame, kernel),

@@ -534,7 +534,7 @@ class Either(torch.autograd.Function):
         x, other = ctx.saved_tensors
         add[(1,)](x, other, grad, 64, BLOCK=ctx.block)
 
-y = Scaled.apply(torch.rand(128, dtype=torch.float64), 32)
+y = Scaled.apply(torch.rand(128, dtype=torch.float64, requires_grad=True), 32)
 y.backward()
 "
         ),

@@ -343,7 +343,8 @@ impl<'a> Binder<'a> {
     ) -> Bound {
         let value = given.and_then(|given| given.value(index, &param.name));
         let bound = self.argument(index, param, value);
-        let is_hooked = given.is_some_and(|given| given.hooked(&param.name).is_some());
+        let hooked = given.and_then(|given| given.hooked(&param.name));
+        let is_hooked = matches!(hooked, Some(Value::Descriptor(_)));
         let shown = example.filter(|_| bound.assumed && !is_hooked);
         let shown = shown.and_then(|example| example.value(index, &param.name));
         let spec = shown.map(|shown| self.argument(index, param, Some(shown)).spec);
@@ -436,15 +437,29 @@ impl<'a> Binder<'a> {
         one_run: bool,
     ) -> Given<'l> {
         let mut given = Given { launch, args, hooked: Vec::new() };
-        if let Some(config) = config
-            && let Some(hook) = config.pre_hook
-        {
-            given.hooked = self.hooked(&given, config, hook, one_run);
-        }
+        given.hooked = match config {
+            Some(config @ Config { pre_hook: Some(hook), .. }) => {
+                self.hooked(&given, config, *hook, one_run)
+            }
+            Some(Config { is_prepared: true, .. }) => self.perhaps_written(&given),
+            _ => Vec::new(),
+        };
         given
     }
 
-    /// The descriptors that a `pre_hook` makes.
+    /// The tensors of a launch, where something that is not followed may have written to them.
+    fn perhaps_written(&self, given: &Given<'_>) -> Vec<(Name, Value)> {
+        let params = self.kernel.function.params.iter().enumerate();
+        let tensors = params.filter_map(|(index, param)| {
+            let value = given.value(index, &param.name)?;
+            matches!(value, Value::Tensor(_)).then(|| (param.name.clone(), value.clone()))
+        });
+        let mut tensors: Vec<(Name, Value)> = tensors.collect();
+        tensors.iter_mut().for_each(|(_, tensor)| tensor.note_writes(&|_| true));
+        tensors
+    }
+
+    /// The descriptors that a `pre_hook` makes, and the tensors that it fills.
     fn hooked(
         &self,
         given: &Given<'_>,
@@ -461,12 +476,17 @@ impl<'a> Binder<'a> {
             args.extend(value.map(|value| (Value::Str(param.name.clone()), value)));
         }
         let options = Options { one_run, ..Options::default() };
-        let changed = Host::with(self.sources, options).run_hook(hook, Value::Dict(args.into()));
-        let descriptors = changed.into_iter().filter_map(|(key, value)| match (key, &value) {
-            (Value::Str(name), Value::Descriptor(_)) => Some((name, value)),
-            _ => None,
+        let before = Value::Dict(args.clone().into());
+        let after = Host::with(self.sources, options).run_hook(hook, before);
+        let changed = after.into_iter().filter_map(|(key, value)| {
+            let is_kept = || args.iter().any(|(name, before)| *name == key && *before == value);
+            match (key.clone(), &value) {
+                (Value::Str(name), Value::Descriptor(_)) => Some((name, value)),
+                (Value::Str(name), Value::Tensor(_)) if !is_kept() => Some((name, value)),
+                _ => None,
+            }
         });
-        descriptors.collect()
+        changed.collect()
     }
 
     /// Computes the parameters that heuristics set, from the other arguments, and tells which cannot

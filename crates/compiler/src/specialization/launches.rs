@@ -418,7 +418,7 @@ impl<'a> HostFile<'a> {
                 host.run_scenario(self.file, scenario);
             }
             let open = Open::of(&host);
-            Run { launches: host.launches, open, failure: None }
+            Run { launches: host.met_launches(), open, failure: None }
         });
         of_kernel(&run.launches, kernel).cloned().collect()
     }
@@ -660,7 +660,7 @@ impl<'a> HostFile<'a> {
         let mut host = self.host.borrow_mut();
         host.begin(options, self.fuel(piece));
         self.run_in(&mut host, piece);
-        let mut launches = std::mem::take(&mut host.launches);
+        let mut launches = host.met_launches();
         if let Piece::Item(index) = piece {
             let caller = Some(Caller(ItemRef { file: self.file, index }));
             launches.iter_mut().for_each(|launch| launch.caller = caller);

@@ -6,7 +6,8 @@ use std::hash::{Hash, Hasher};
 
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
-use crate::ir::{Function, Inst, Opcode, Region, Value, ValueDef};
+use crate::ir::{Attrs, Function, Inst, Opcode, Region, Value, ValueDef};
+use crate::specialization::KnownLaunch;
 
 /// Nesting of quotients that is looked into.
 const MAX_QUOTIENTS: u32 = 6;
@@ -23,6 +24,8 @@ type Roots = Option<FxHashSet<u64>>;
 /// The scalars of a function that move positions.
 pub(super) struct Movers<'f> {
     func: &'f Function,
+    /// The axes along which every known launch has one program.
+    single: [bool; 3],
     owner: FxHashMap<Region, Inst>,
     keys: RefCell<FxHashMap<Value, u64>>,
     moving: RefCell<FxHashMap<Value, Moved>>,
@@ -31,12 +34,17 @@ pub(super) struct Movers<'f> {
 }
 
 impl<'f> Movers<'f> {
-    pub(super) fn of(func: &'f Function) -> Movers<'f> {
+    pub(super) fn of(func: &'f Function, launches: &[KnownLaunch]) -> Movers<'f> {
         let regions = func.walk().into_iter().flat_map(|inst| {
             func.insts[inst].regions.iter().map(move |region| (*region, inst)).collect::<Vec<_>>()
         });
         let (keys, moving, roots, depth) = Default::default();
-        Movers { func, owner: regions.collect(), keys, moving, roots, depth }
+        let has_one =
+            |launch: &KnownLaunch, axis: usize| launch.grid.is_some_and(|it| it[axis] == 1);
+        let single = [0, 1, 2].map(|axis| {
+            !launches.is_empty() && launches.iter().all(|launch| has_one(launch, axis))
+        });
+        Movers { func, single, owner: regions.collect(), keys, moving, roots, depth }
     }
 
     /// What moves a scalar.
@@ -104,7 +112,19 @@ impl<'f> Movers<'f> {
     /// Whether what moves one position has nothing to do with what moves the other.
     pub(super) fn are_apart(&self, a: &Moved, b: &Moved) -> bool {
         let (Some(a), Some(b)) = (a, b) else { return false };
-        !a.is_empty() && !b.is_empty() && a.iter().all(|x| b.iter().all(|y| self.apart(*x, *y, 0)))
+        let is_still = |moved: &FxHashSet<Value>| moved.iter().all(|it| self.is_first(*it));
+        !(is_still(a) && is_still(b))
+            && !a.is_empty()
+            && !b.is_empty()
+            && a.iter().all(|x| b.iter().all(|y| self.apart(*x, *y, 0)))
+    }
+
+    /// Whether a mover is the program's place along an axis that has only the first.
+    fn is_first(&self, mover: Value) -> bool {
+        self.func.def(mover).is_some_and(|made| match &made.attrs {
+            Attrs::Axis(at) => made.opcode == Opcode::ProgramId && self.single[at.axis as usize],
+            _ => false,
+        })
     }
 
     /// The loop of which a value counts the trips.

@@ -100,10 +100,15 @@ impl Slices<'_> {
         if sizes.len() == 1 && is_of_starts {
             return None;
         }
-        // Two equal halves may be meant, as those of a table.
+        // Two equal halves may be meant, as those of a table. Where programs along another axis go through what is read,
+        // the tensor may be as long as it likes.
+        let is_gone_through = self.is_moved_by_programs(load);
         let is_one_each = |of: &usize| {
             let programs = i128::from(self.launch.grid.map_or(0, |grid| grid[*of]));
-            let covers = programs * count >= extent && (programs - 1) * count < extent;
+            let covers = match is_gone_through {
+                true => programs * count == extent,
+                false => programs * count >= extent && (programs - 1) * count < extent,
+            };
             covers && (programs > 2 || programs == 2 && programs * count > extent)
         };
         let of = *still.iter().find(|of| is_first_block && is_one_each(of))?;
@@ -167,6 +172,17 @@ impl Slices<'_> {
             !loads.iter().any(|load| moves(load)) && stores.any(moves)
         };
         (0..self.programs.len()).filter(is_still).collect()
+    }
+
+    /// Whether where an access is depends on the place of a program along an axis.
+    fn is_moved_by_programs(&self, access: &Access) -> bool {
+        self.programs.iter().any(|program| match program.terms[..] {
+            [(atom, _)] => match self.elements.terms.atom(atom) {
+                AtomKind::Var(var) => self.depends(access, *var),
+                _ => false,
+            },
+            _ => false,
+        })
     }
 
     fn depends(&self, access: &Access, var: Var) -> bool {

@@ -129,6 +129,10 @@ pub(super) fn unbound(
     found
 }
 
+/// Statements behind which nothing of their block runs.
+const LEAVING: &[Kind] =
+    &[Kind::BreakStatement, Kind::ContinueStatement, Kind::RaiseStatement, Kind::ReturnStatement];
+
 /// The number of the outermost scope.
 const MODULE: usize = 0;
 
@@ -136,7 +140,7 @@ const MODULE: usize = 0;
 enum ScopeKind {
     /// A module, a function or a lambda.
     Function,
-    /// A comprehension: `:=` in it binds outside.
+    /// A comprehension, or what the annotations of a function see: `:=` in it binds outside.
     Comprehension,
     /// A class, whose names functions in it do not see.
     Class,
@@ -161,8 +165,9 @@ struct Names<'t> {
     text: &'t str,
     scopes: Vec<Scope<'t>>,
     uses: Vec<Use<'t>>,
-    /// How many handlers around the node take what an unbound name raises.
-    caught: u32,
+    /// How much is around the node for which it does not matter whether a name is bound: handlers that take what that
+    /// raises, and statements that leave the block before it.
+    unread: u32,
     /// Whether the node stands in an annotation that a definition evaluates.
     in_annotation: bool,
     depth: u32,
@@ -176,11 +181,11 @@ impl<'t> Names<'t> {
     /// The names of an outermost statement of `text`.
     fn of(text: &'t str, statement: Node<'t>) -> Names<'t> {
         let module = Scope { kind: ScopeKind::Function, around: None, bound: FxHashSet::default() };
-        let (uses, caught, in_annotation, depth) = Default::default();
+        let (uses, unread, in_annotation, depth) = Default::default();
         let (is_open, has_star) = Default::default();
         let scopes = vec![module];
         let mut names =
-            Names { text, scopes, uses, caught, in_annotation, depth, is_open, has_star };
+            Names { text, scopes, uses, unread, in_annotation, depth, is_open, has_star };
         names.visit(statement, MODULE);
         names
     }
@@ -353,6 +358,7 @@ impl<'t> Names<'t> {
                 self.import(node, scope);
             }
             Kind::TryStatement => self.attempt(node, scope),
+            Kind::Block => self.block(node, scope),
             Kind::FunctionDefinition => self.function(node, scope),
             Kind::ClassDefinition => {
                 self.assigned(node, Field::Name, scope);
@@ -418,7 +424,7 @@ impl<'t> Names<'t> {
     fn read(&mut self, node: Node<'t>, scope: usize) {
         let name = self.name(node);
         self.is_open |= name != MODULES && BINDERS.contains(&name);
-        if self.caught == 0 {
+        if self.unread == 0 {
             let (range, in_annotation) = (node.range(), self.in_annotation);
             self.uses.push(Use { name, range, scope, in_annotation });
         }
@@ -454,6 +460,16 @@ impl<'t> Names<'t> {
         });
     }
 
+    /// The statements of a block. What stands behind one that leaves it never runs, but binds names all the same.
+    fn block(&mut self, node: Node<'t>, scope: usize) {
+        let unread = self.unread;
+        self.each(node, |names, child| {
+            names.visit(child, scope);
+            names.unread += u32::from(LEAVING.contains(&child.kind()));
+        });
+        self.unread = unread;
+    }
+
     /// A `try`, whose handlers may take what an unbound name raises.
     fn attempt(&mut self, node: Node<'t>, scope: usize) {
         let takes = |clause: Node<'t>| {
@@ -466,22 +482,24 @@ impl<'t> Names<'t> {
         let body = node.field(Field::Body);
         self.each(node, |names, child| {
             let here = if Some(child) == body { caught } else { 0 };
-            names.caught += here;
+            names.unread += here;
             names.visit(child, scope);
-            names.caught -= here;
+            names.unread -= here;
         });
     }
 
     fn function(&mut self, node: Node<'t>, scope: usize) {
         self.assigned(node, Field::Name, scope);
-        let inside = self.inner(ScopeKind::Function, scope);
+        // Annotations are evaluated where the definition stands, as in the body of a class.
+        let around = self.inner(ScopeKind::Comprehension, scope);
         self.each(node, |names, child| {
             if child.kind() == Kind::TypeParameter {
-                names.bind_all(child, inside);
+                names.bind_all(child, around);
             }
         });
-        self.parameters(node, (scope, inside));
-        self.annotation(node, Field::ReturnType, inside);
+        let inside = self.inner(ScopeKind::Function, around);
+        self.parameters(node, (around, inside));
+        self.annotation(node, Field::ReturnType, around);
         self.field(node, Field::Body, inside);
     }
 
@@ -492,14 +510,14 @@ impl<'t> Names<'t> {
         self.in_annotation = around;
     }
 
-    /// Parameters are bound inside, and their defaults read outside.
+    /// Parameters are bound inside, and their defaults and annotations read outside.
     fn parameters(&mut self, node: Node<'t>, (outside, inside): (usize, usize)) {
         let Some(parameters) = node.field(Field::Parameters) else { return };
         self.each(parameters, |names, param| match param.kind() {
             Kind::DefaultParameter | Kind::TypedDefaultParameter => {
                 names.assigned(param, Field::Name, inside);
                 names.field(param, Field::Value, outside);
-                names.annotation(param, Field::Type, inside);
+                names.annotation(param, Field::Type, outside);
             }
             Kind::TypedParameter => {
                 names.each(param, |names, child| {
@@ -507,7 +525,7 @@ impl<'t> Names<'t> {
                         names.bind_all(child, inside);
                     }
                 });
-                names.annotation(param, Field::Type, inside);
+                names.annotation(param, Field::Type, outside);
             }
             _ => names.bind_all(param, inside),
         });

@@ -169,7 +169,11 @@ impl Host<'_> {
                 false => self.bound_method(object, at, method),
             };
         }
-        self.class_variable(at, name)
+        // What it has itself hides the variable, though it be unknown.
+        match self.has_own(object, name) {
+            true => Value::Unknown,
+            false => self.class_variable(at, name),
+        }
     }
 
     /// What a variable of a class or of its bases is when it is made.

@@ -212,10 +212,13 @@ impl Host<'_> {
         args: &[(Option<Name>, Value)],
     ) -> Value {
         // Where gradients are computed, a backward pass runs it.
-        if !self.records() || !self.follows_any(args) {
+        let is_supposed = !self.records() || !self.follows_any(args);
+        if is_supposed && self.perhaps_wants_gradients(args) {
+            let around = self.supposed.replace(applied.backward.0);
             self.perhaps_running(|host| {
                 host.run_backward(&applied, gradients(&applied.output));
             });
+            self.supposed = around;
         }
         let applied = Arc::new(applied);
         self.applied.push(Arc::clone(&applied));
@@ -561,6 +564,7 @@ impl Host<'_> {
                 _ => open,
             }
         };
+        self.reached.insert(applied.backward.0);
         let layouts = gradients(&applied.output);
         let known = parts(&applied.output).iter().zip(layouts).map(gradient).collect();
         self.run_backward(&applied, known);

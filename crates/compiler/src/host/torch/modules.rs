@@ -383,6 +383,8 @@ impl Host<'_> {
 
     /// Does to an object what the constructor of a known class of `torch.nn` does.
     pub(crate) fn construct(&mut self, object: usize, class: &str, args: &Args<'_>) {
+        let named = with_named_options(class, args);
+        let args = &named.as_deref().map_or(Args(args.0), Args);
         let typed = self.with_default_type(args);
         let args = &typed.as_deref().map_or(Args(args.0), Args);
         for (name, sets) in attributes(class, args) {
@@ -624,6 +626,36 @@ impl Host<'_> {
         let made = self.current(made);
         self.watched_parameter(made, !is_buffer)
     }
+}
+
+/// At which position constructors of `torch.nn` take `device`; `dtype` stands behind it. Source: their signatures in
+/// PyTorch 2.11.
+fn position_of_device(class: &str) -> Option<usize> {
+    Some(match class {
+        "PReLU" => 2,
+        "Linear" | "RMSNorm" => 3,
+        "GroupNorm" | "LayerNorm" => 4,
+        "BatchNorm1d" | "BatchNorm2d" => 5,
+        "Conv1d" | "Conv2d" | "Conv3d" | "Embedding" => 9,
+        "ConvTranspose1d" | "ConvTranspose2d" | "ConvTranspose3d" => 10,
+        _ => return None,
+    })
+}
+
+/// Arguments of a constructor with `device` and `dtype` by name, where they stand in order.
+fn with_named_options(class: &str, args: &Args<'_>) -> Option<Vec<(Option<Name>, Value)>> {
+    let at = position_of_device(class)?;
+    let mut positional = 0..;
+    let named = args.0.iter().map(|(name, value)| {
+        let place = if name.is_none() { positional.next() } else { None };
+        let option = match place {
+            Some(place) if place == at => Some(Name::from("device")),
+            Some(place) if place == at + 1 => Some(Name::from("dtype")),
+            _ => name.clone(),
+        };
+        (option, value.clone())
+    });
+    (args.positional().len() > at).then(|| named.collect())
 }
 
 /// What the constructor of a known class sets, as far as its arguments are known.

@@ -24,10 +24,24 @@ const WITHOUT: &[&str] = &["enable_grad", "inference_mode", "no_grad", "set_grad
 impl Host<'_> {
     /// Notes that a function of PyTorch made a tensor whose gradient is wanted, if it was told so.
     pub(crate) fn note_wanted(&mut self, args: &Args<'_>, made: &Value) {
-        if let Some(Value::Bool(Some(true))) = args.keyword(WANTS) {
-            self.wanted.extend(made.allocations());
-            self.watch(made);
+        match args.keyword(WANTS).map(truth) {
+            Some(Some(true)) => {
+                self.wanted.extend(made.allocations());
+                self.watch(made);
+            }
+            Some(None) => self.may_be_unwanted = true,
+            Some(Some(false)) | None => {}
         }
+    }
+
+    /// Whether gradients may be wanted of what an `autograd.Function` is given: those of tensors that the run makes are
+    /// where it says so.
+    pub(crate) fn perhaps_wants_gradients(&self, given: &[(Option<Name>, Value)]) -> bool {
+        let is_made = |(_, value): &(Option<Name>, Value)| match value {
+            Value::Tensor(tensor) => tensor.memory().is_some(),
+            value => value.to_const().is_some(),
+        };
+        self.may_be_unwanted || !self.wanted.is_empty() || !given.iter().all(is_made)
     }
 
     /// Notes what a method says of whether gradients are wanted.
