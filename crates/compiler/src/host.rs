@@ -177,6 +177,8 @@ pub(crate) struct Host<'a> {
     outputs: u32,
     /// Calls of `forward` so far.
     applied: Vec<Arc<Applied>>,
+    /// Descriptors of classes that were told their names.
+    named: FxHashSet<usize>,
     /// The `backward` that runs although nothing was seen to come to it.
     supposed: Option<ItemRef>,
     /// Those that backward passes were seen to come to.
@@ -309,6 +311,7 @@ impl<'a> Host<'a> {
             undecorated: 0,
             outputs: 0,
             applied: Vec::new(),
+            named: FxHashSet::default(),
             supposed: None,
             reached: FxHashSet::default(),
             sums: FxHashMap::default(),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::hir::{Arg, ExprId, Launch, Name};
+use crate::hir::{Arg, ExprId, ItemKind, Launch, Name};
 use crate::host::code::frame::{Code, Variables};
 use crate::host::code::operators;
 use crate::host::objects::kept::Kept;
@@ -334,12 +334,29 @@ impl Host<'_> {
         let code = frame.code.clone();
         match resolve_expr(self.sources, scope, code.body(), kernel) {
             found @ Resolution::Jit(_) => match self.expr(frame, kernel) {
-                bound
-                @ (Value::Named(Resolution::Jit(_)) | Value::Callable(Callable::Tuned(_))) => bound,
+                bound @ Value::Named(Resolution::Jit(_)) => {
+                    self.tuned_variable(frame, kernel).unwrap_or(bound)
+                }
+                bound @ Value::Callable(Callable::Tuned(_)) => bound,
                 _ => Value::Named(self.defined_by_now(found)),
             },
             _ => self.expr(frame, kernel),
         }
+    }
+
+    /// What a tuner made of a kernel that a variable of the module holds, where that is what an expression names: another
+    /// variable may hold what another tuner made of the same kernel.
+    fn tuned_variable(&mut self, frame: &Frame, named: ExprId) -> Option<Value> {
+        let name = frame.code.body().exprs[named].as_name()?.clone();
+        if frame.variables.contains_key(&name) {
+            return None;
+        }
+        let module = self.sources.module(frame.file)?;
+        let mut bound = module.items_named(&name).map(|at| &module.items[at as usize]);
+        let (Some(item), None) = (bound.next(), bound.next()) else { return None };
+        let ItemKind::Assign { body, map, value, .. } = &item.kind else { return None };
+        let made = self.module_expr(frame.file, &item.scope, (body, map), *value);
+        matches!(made, Value::Callable(Callable::Tuned(_))).then_some(made)
     }
 }
 

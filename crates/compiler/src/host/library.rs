@@ -292,6 +292,7 @@ fn python_call(name: &str, args: &Args<'_>) -> Value {
             items.map_or(Value::Unknown, |items| Value::List(items.into_iter().rev().collect()))
         }
         // Nothing is added to it, so that it is what a tuple of its elements is, but for their order.
+        ("frozenset", [several @ Value::Set(items)]) if items.len() > 1 => Value::clone(several),
         ("frozenset", [value]) => value.elements().map_or(Value::Unknown, |items| {
             let different = items.into_iter().fold(Vec::new(), |mut different, item| {
                 if !different.contains(&item) {

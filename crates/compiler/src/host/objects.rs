@@ -12,6 +12,7 @@ use crate::source::FileId;
 
 pub(crate) mod classes;
 pub(crate) mod copies;
+pub(crate) mod descriptors;
 pub(crate) mod enumeration;
 pub(crate) mod instances;
 pub(crate) mod kept;

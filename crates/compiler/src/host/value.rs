@@ -468,6 +468,9 @@ fn told_of(fact: &Fact, class: &str, fields: &[&str], capability: u32) -> Value 
     Value::Record { names: Arc::new(TupleNames { class: class.into(), fields }), items }
 }
 
+/// Texts of so many bytes at most are gone through character by character.
+const MAX_CHARACTERS: usize = 64;
+
 impl Value {
     /// What is known of the installation, or of a GPU of this compute capability.
     pub(crate) fn of_fact(fact: &Fact, capability: u32) -> Option<Value> {
@@ -659,6 +662,9 @@ impl Value {
             Value::Array(array) => arrays::listed(array),
             Value::Dict(entries) => Some(entries.iter().map(|(key, _)| key.clone()).collect()),
             Value::Set(items) if items.len() < 2 => Some(items.clone()),
+            Value::Str(text) if text.len() <= MAX_CHARACTERS => {
+                Some(text.chars().map(|each| Value::Str(each.to_string().into())).collect())
+            }
             _ => None,
         }
     }

@@ -33,6 +33,8 @@ pub(super) struct Host<'a> {
     pub(super) module: &'a Module,
     /// Attributes that its code sets, or asks for by a string.
     stored: FxHashSet<Name>,
+    /// Attributes that several pieces of it read.
+    repeated: FxHashSet<Name>,
     /// The scopes that launch.
     pub(super) launching: FxHashSet<Vec<Name>>,
 }
@@ -53,6 +55,18 @@ pub(super) fn pieces<'m>(file: FileId, module: &'m Module, compiled: &[ItemRef])
     let of_main = |main: &'m MainBlock| Piece::new(Vec::new(), (&main.body, &main.map));
     let items = module.items.iter().enumerate().filter_map(of_item);
     items.chain(module.mains.iter().map(of_main)).collect()
+}
+
+/// Attributes that several of these read.
+fn repeated(pieces: &[Piece<'_>]) -> FxHashSet<Name> {
+    let (mut met, mut repeated) = (FxHashSet::default(), FxHashSet::default());
+    for piece in pieces {
+        let read: FxHashSet<&Name> = piece.attributes().map(|(_, attr, _)| attr).collect();
+        repeated
+            .extend(read.iter().filter(|attr| met.contains(**attr)).map(|attr| (*attr).clone()));
+        met.extend(read);
+    }
+    repeated
 }
 
 /// Attributes that some code of a file sets, or asks for by a string.
@@ -147,7 +161,19 @@ impl<'a> Host<'a> {
         pieces: &[Piece<'_>],
     ) -> Host<'a> {
         let launching = module.launches.iter().map(|launch| launch_scope(module, launch)).collect();
-        Host { sources, file, module, stored: stored(pieces), launching }
+        Host {
+            sources,
+            file,
+            module,
+            stored: stored(pieces),
+            repeated: repeated(pieces),
+            launching,
+        }
+    }
+
+    /// Whether several pieces of the file read an attribute of this name: nobody makes the same mistake everywhere.
+    pub(super) fn is_read_repeatedly(&self, attr: &Name) -> bool {
+        self.repeated.contains(attr)
     }
 
     /// What an expression means; nothing that is known where the code binds the name by itself.

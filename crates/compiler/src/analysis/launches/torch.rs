@@ -248,7 +248,8 @@ impl Asks<'_> {
         }
         let members = members.iter().copied();
         let best = misspelled(attr, members.clone()).or_else(|| other_ending(attr, members))?;
-        if self.host.is_set_elsewhere(attr) {
+        let is_guessed = matches!(self.expr(value), Expr::Name(_));
+        if self.host.is_set_elsewhere(attr) || is_guessed && self.host.is_read_repeatedly(attr) {
             return None;
         }
         let message = match owner.as_str() {

@@ -13,7 +13,7 @@ use crate::analysis::report;
 use crate::analysis::terms::{AtomKind, Cond, Linear, Var};
 use crate::analysis::unfollowed::Unfollowed;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::ir::{Attrs, Function, Opcode};
+use crate::ir::{Attrs, Function, Opcode, Value};
 use crate::specialization::KnownLaunch;
 
 /// Points of one access that are looked at.
@@ -66,6 +66,10 @@ impl Slices<'_> {
         }
         if let Some(found) = self.of_table(&loads, sizes) {
             return Some(found);
+        }
+        // Where numbers in memory say what is read, that is what is needed of it.
+        if loads.iter().any(|load| self.is_at_loaded(load)) {
+            return None;
         }
         let still = self.still(&loads);
         if still.is_empty() {
@@ -156,6 +160,17 @@ impl Slices<'_> {
             let made = self.func.def(*value).map(|made| (made.opcode, &made.attrs));
             matches!(made, Some((Opcode::ProgramId, Attrs::Axis(asked))) if asked.axis == axis)
         })
+    }
+
+    /// Whether where an access is has to do with integers in memory.
+    fn is_at_loaded(&self, access: &Access) -> bool {
+        let address = self.func.insts[access.inst].operand(0);
+        let is_load = |value: &Value| {
+            let made = self.func.def(*value).map(|made| made.opcode);
+            let is_int = || self.func.ty(*value).number().is_some_and(|number| number.is_int());
+            made == Some(Opcode::Load) && is_int()
+        };
+        self.func.computing(address).iter().any(is_load)
     }
 
     fn is(&self, access: &Access, opcode: Opcode) -> bool {

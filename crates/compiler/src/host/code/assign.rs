@@ -76,6 +76,7 @@ impl Host<'_> {
                     (Value::Object(object), _) if let Some(setter) = self.setter(*object, attr) => {
                         self.call_setter(setter, &owner, value);
                     }
+                    (Value::Object(object), _) if self.set_by_descriptor(*object, attr, value) => {}
                     (Value::Object(object), _) if self.set_as_item(*object, attr, value) => {}
                     (owner @ Value::Object(_), _) if self.set_specially(owner, attr, value) => {}
                     (Value::Object(object), _) => self.set_attribute(*object, attr, value.clone()),

@@ -405,7 +405,7 @@ impl Host<'_> {
             // What is compiled computes the same.
             [TORCH, "compiler", "is_compiling" | "is_dynamo_compiling" | "is_exporting"]
             | [TORCH, "_dynamo", "is_compiling"]
-                if self.launcher.is_some() =>
+                if self.launcher.is_some() || self.entry.is_some() =>
             {
                 return Value::Bool(Some(false));
             }

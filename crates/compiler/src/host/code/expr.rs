@@ -284,7 +284,10 @@ impl Host<'_> {
                 }
                 None => match self.special_comparison(*op, &left, &right) {
                     Some(found) => self.holds(&found),
-                    None => compare(*op, &left, &right),
+                    None => compare(*op, &left, &right).or_else(|| {
+                        let sides = [first, *written].map(|side| &code.body().exprs[side]);
+                        self.compared_devices(*op, sides, [&left, &right])
+                    }),
                 },
                 known => known,
             };
@@ -312,6 +315,26 @@ impl Host<'_> {
         };
         let known = variable.and_then(|variable| self.gradients.get(&variable));
         !matches!(known, Some(Value::Tensor(_)))
+    }
+
+    /// Whether the devices of two tensors compare so, where nothing says which these are: what runs by itself has its
+    /// tensors on one.
+    fn compared_devices(
+        &self,
+        op: CompareOp,
+        sides: [&Expr; 2],
+        values: [&Value; 2],
+    ) -> Option<bool> {
+        let is_asked =
+            |side: &&Expr| matches!(side, Expr::Attribute { attr, .. } if &**attr == "device");
+        let is_one = self.entry.is_some()
+            && sides.iter().all(is_asked)
+            && values.iter().all(|value| matches!(value, Value::Device));
+        match op {
+            CompareOp::Eq if is_one => Some(true),
+            CompareOp::Ne if is_one => Some(false),
+            _ => None,
+        }
     }
 
     /// The right side of a comparison: nothing changes a set that is only looked into.

@@ -134,7 +134,12 @@ pub(crate) fn binary(op: BinaryOp, left: &Value, right: &Value) -> Value {
             }
             Value::Tensor(result)
         }
-        (Value::Set(a), Value::Set(b)) => sets::combined(op, a, b).unwrap_or(Value::Unknown),
+        // A frozen set is a tuple here, and the keys of a dict are a list.
+        (Value::Set(a) | Value::List(a), Value::Set(b) | Value::List(b) | Value::Tuple(b))
+            if matches!(op, BinaryOp::And | BinaryOp::Or | BinaryOp::Sub) =>
+        {
+            sets::combined(op, a, b).unwrap_or(Value::Unknown)
+        }
         (Value::List(a), Value::List(b)) if op == BinaryOp::Add => Value::List(concat(a, b)),
         (Value::Tuple(a), Value::Tuple(b)) if op == BinaryOp::Add => Value::Tuple(concat(a, b)),
         (Value::List(items), Value::Int(Some(count))) if op == BinaryOp::Mul => {

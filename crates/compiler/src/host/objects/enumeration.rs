@@ -45,6 +45,10 @@ impl Host<'_> {
     ) -> Option<Value> {
         let class = class(self.sources, at).filter(|_| self.is_enumeration(at))?;
         let [(None, wanted)] = args else { return Some(Value::Unknown) };
+        // A member is what it gives itself.
+        if matches!(wanted, Value::Member(member) if member.class == at) {
+            return Some(wanted.clone());
+        }
         for (name, ..) in class.fields.iter().filter(|(name, ..)| is_member_name(name)) {
             let member = self.member_of_class(at, name);
             let Value::Member(known) = &member else { return Some(Value::Unknown) };

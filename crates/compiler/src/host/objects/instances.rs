@@ -172,7 +172,10 @@ impl Host<'_> {
         // What it has itself hides the variable, though it be unknown.
         match self.has_own(object, name) {
             true => Value::Unknown,
-            false => self.class_variable(at, name),
+            false => {
+                let held = self.class_variable(at, name);
+                self.read_by_descriptor(object, at, &held, name).unwrap_or(held)
+            }
         }
     }
 

@@ -134,6 +134,10 @@ impl Host<'_> {
     /// `setattr(object, attr, value)`: where the name is not known, any attribute may be set.
     pub(crate) fn set_by_name(&mut self, object: usize, attr: &Value, value: &Value) {
         match attr {
+            Value::Str(name) if let Some(setter) = self.setter(object, name) => {
+                self.call_setter(setter, &Value::Object(object), value);
+            }
+            Value::Str(name) if self.set_by_descriptor(object, name, value) => {}
             Value::Str(name) => self.set_attribute(object, name, value.clone()),
             _ => {
                 let attributes = self.objects.get_mut(&object);
