@@ -113,10 +113,9 @@ impl<'f> Movers<'f> {
     pub(super) fn are_apart(&self, a: &Moved, b: &Moved) -> bool {
         let (Some(a), Some(b)) = (a, b) else { return false };
         let is_still = |moved: &FxHashSet<Value>| moved.iter().all(|it| self.is_first(*it));
-        !(is_still(a) && is_still(b))
-            && !a.is_empty()
-            && !b.is_empty()
-            && a.iter().all(|x| b.iter().all(|y| self.apart(*x, *y, 0)))
+        // What nothing moves goes with anything.
+        let go_with_any = a.is_empty() || b.is_empty() || is_still(a) && is_still(b);
+        !go_with_any && a.iter().all(|x| b.iter().all(|y| self.apart(*x, *y, 0)))
     }
 
     /// Whether a mover is the program's place along an axis that has only the first.

@@ -68,7 +68,7 @@ impl Slices<'_> {
             return Some(found);
         }
         // Where numbers in memory say what is read, that is what is needed of it.
-        if loads.iter().any(|load| self.is_at_loaded(load)) {
+        if loads.iter().all(|load| self.is_at_loaded(load)) {
             return None;
         }
         let still = self.still(&loads);

@@ -356,6 +356,7 @@ impl Host<'_> {
                 ("__getitem__", [(_, key)]) => self
                     .items_of(&Value::Object(object))
                     .map_or(Value::Unknown, |items| operators::subscript(&Value::Dict(items), key)),
+                _ if self.is_module(at) => self.module_method(object, name, args),
                 _ => self.mapping_method(object, name, &Args(args)),
             },
         }
