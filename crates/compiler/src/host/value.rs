@@ -468,9 +468,6 @@ fn told_of(fact: &Fact, class: &str, fields: &[&str], capability: u32) -> Value 
     Value::Record { names: Arc::new(TupleNames { class: class.into(), fields }), items }
 }
 
-/// Texts of so many bytes at most are gone through character by character.
-const MAX_CHARACTERS: usize = 64;
-
 impl Value {
     /// What is known of the installation, or of a GPU of this compute capability.
     pub(crate) fn of_fact(fact: &Fact, capability: u32) -> Option<Value> {
@@ -662,11 +659,14 @@ impl Value {
             Value::Array(array) => arrays::listed(array),
             Value::Dict(entries) => Some(entries.iter().map(|(key, _)| key.clone()).collect()),
             Value::Set(items) if items.len() < 2 => Some(items.clone()),
-            Value::Str(text) if text.len() <= MAX_CHARACTERS => {
-                Some(text.chars().map(|each| Value::Str(each.to_string().into())).collect())
-            }
             _ => None,
         }
+    }
+
+    /// The letters of a text, each of which is a text again; `None` of anything else.
+    pub(crate) fn letters(&self) -> Option<Vec<Value>> {
+        let Value::Str(text) = self else { return None };
+        Some(text.chars().map(|letter| Value::Str(Name::from(letter.to_string()))).collect())
     }
 
     /// The value without the `tl.constexpr` around it.

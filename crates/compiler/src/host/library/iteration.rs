@@ -56,7 +56,8 @@ pub(crate) fn enumerated(args: &Args<'_>) -> Option<Vec<Value>> {
 
 /// Tuples of the elements that stand at the same place, up to the end of the shortest.
 pub(crate) fn zipped(lists: &[&Value]) -> Value {
-    let lists: Option<Vec<Vec<Value>>> = lists.iter().map(|list| list.elements()).collect();
+    let each = |list: &&Value| list.elements().or_else(|| list.letters());
+    let lists: Option<Vec<Vec<Value>>> = lists.iter().map(each).collect();
     let Some(lists) = lists else { return Value::Unknown };
     let length = lists.iter().map(Vec::len).min().unwrap_or_default();
     let tuple = |at: usize| Value::Tuple(lists.iter().map(|list| list[at].clone()).collect());

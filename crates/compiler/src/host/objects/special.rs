@@ -29,9 +29,8 @@ impl Host<'_> {
 
     /// What a loop goes over: what an object gives one by one, the modules of a sequence, or the letters of a text.
     pub(crate) fn gone_over(&mut self, iterable: Value) -> Value {
-        if let Value::Str(text) = &iterable {
-            let letters = text.chars().map(|letter| Value::Str(Name::from(letter.to_string())));
-            return Value::List(letters.collect());
+        if let Some(letters) = iterable.letters() {
+            return Value::List(letters);
         }
         match self.special(&iterable, "__iter__", &[]) {
             Some(given @ (Value::List(_) | Value::Tuple(_))) => given,
