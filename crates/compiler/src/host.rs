@@ -177,7 +177,7 @@ pub(crate) struct Host<'a> {
     outputs: u32,
     /// Calls of `forward` so far.
     applied: Vec<Arc<Applied>>,
-    /// Descriptors of classes that were told their names.
+    /// Objects that classes hold and that were told their names.
     named: FxHashSet<usize>,
     /// The `backward` that runs although nothing was seen to come to it.
     supposed: Option<ItemRef>,

@@ -3,7 +3,7 @@
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hir::Name;
 use crate::source::FileRange;
-use crate::specialization::{ArgSpec, CHECKED_CLOSELY, Specialization};
+use crate::specialization::{ArgSpec, CHECKED_CLOSELY, KnownLaunch, Specialization};
 
 /// Drops findings that other specializations gainsay. `found[i]` is what was found under `specs[i]`, all
 /// of them of one kernel.
@@ -17,33 +17,29 @@ pub fn reconcile(specs: &[&Specialization], found: &mut [Vec<Diagnostic>]) {
 /// all: memory has room for as many.
 fn keep_spare(specs: &[&Specialization], found: &mut [Vec<Diagnostic>]) {
     let is_left = |finding: &Diagnostic| finding.code == Code::Uncovered;
-    let has_more = |more: &Specialization, fewer: &Specialization| {
-        let grids = |spec: &Specialization| {
-            spec.launches.iter().map(|launch| (launch.site, launch.grid)).collect::<Vec<_>>()
-        };
-        let fewer = grids(fewer);
-        grids(more).into_iter().any(|(site, grid)| {
-            let mut of_place = fewer.iter().filter(|(other, _)| *other == site);
-            of_place.any(|(_, other)| match (grid, other) {
-                (Some(grid), Some(other)) => grid.iter().zip(other).any(|(a, b)| a > b),
-                _ => false,
-            })
-        })
-    };
     let told: Vec<Vec<FileRange>> = found
         .iter()
         .map(|found| found.iter().filter(|it| is_left(it)).map(|it| it.primary).collect())
         .collect();
-    for (at, spec) in specs.iter().enumerate() {
-        let reaching = |primary: &FileRange| {
-            let others = specs.iter().zip(&told).take(CHECKED_CLOSELY);
-            let mut others = others.filter(|(other, told)| {
-                other.config.is_some() && share_a_launch(other, spec) && !told.contains(primary)
-            });
-            spec.config.is_some() && others.any(|(other, _)| has_more(other, spec))
+    for (spec, found) in specs.iter().zip(found).filter(|(spec, _)| spec.config.is_some()) {
+        let reaches = |(other, told): (&&Specialization, &Vec<FileRange>), at: &FileRange| {
+            other.config.is_some()
+                && share_a_launch(other, spec)
+                && has_more_programs(other, spec)
+                && !told.contains(at)
         };
-        found[at].retain(|it| !is_left(it) || !reaching(&it.primary));
+        let others = || specs.iter().zip(&told).take(CHECKED_CLOSELY);
+        found.retain(|it| !is_left(it) || !others().any(|other| reaches(other, &it.primary)));
     }
+}
+
+/// Whether a launch of one place has more programs along an axis under one configuration than under the other.
+fn has_more_programs(more: &Specialization, fewer: &Specialization) -> bool {
+    let is_longer = |a: &KnownLaunch, b: &KnownLaunch| match (a.grid, b.grid) {
+        (Some(a), Some(b)) => a.iter().zip(b).any(|(a, b)| *a > b),
+        _ => false,
+    };
+    more.launches.iter().any(|a| fewer.launches.iter().any(|b| a.site == b.site && is_longer(a, b)))
 }
 
 /// A mask that is always true for some specializations is there for the others.

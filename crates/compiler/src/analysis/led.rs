@@ -12,6 +12,12 @@ pub(super) fn is_led_by_memory(func: &Function, access: Inst) -> bool {
     leading(func, access).next().is_some()
 }
 
+/// Whether a value is computed from what memory holds.
+pub(super) fn depends_on_memory(func: &Function, value: Value) -> bool {
+    let reads = |value: &Value| func.def(*value).is_some_and(|data| data.opcode == Opcode::Load);
+    func.computing(value).iter().any(reads)
+}
+
 /// The loads of integers that say where, or how far, an operation goes.
 fn leading(func: &Function, access: Inst) -> impl Iterator<Item = Inst> {
     let reads = |inst: &Inst| {

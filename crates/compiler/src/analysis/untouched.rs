@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use super::arguments::{buffer, in_one_unit, passed, storage};
 use super::elements::{Access, Elements, Index, Variable};
 use super::grid::axes_asked_for;
-use super::led::{freed, is_apart_from_memory, is_led_alike, is_led_by_memory};
+use super::led::{depends_on_memory, freed, is_apart_from_memory, is_led_alike, is_led_by_memory};
 use super::solve::{Outcome, Pause};
 use super::terms::{Atom, AtomKind, Cond, CondKind, Domain, Interval, Linear, Operation, Var};
 use super::unfollowed::Unfollowed;
@@ -707,12 +707,6 @@ fn is_told_by_mask(func: &Function, launch: &KnownLaunch, access: &Access) -> bo
         let computed = func.computing(mask);
         passed(func, launch, buffer.elements).any(|argument| computed.contains(&argument))
     })
-}
-
-/// Whether a value is computed from what memory holds.
-fn depends_on_memory(func: &Function, value: Value) -> bool {
-    let reads = |value: &Value| func.def(*value).is_some_and(|data| data.opcode == Opcode::Load);
-    func.computing(value).iter().any(reads)
 }
 
 /// Whether the branches around an access leave out programs that are far beyond the grid, as where

@@ -8,12 +8,13 @@ use rustc_hash::FxHashSet;
 
 use crate::analysis::arguments::{buffer, is_alone};
 use crate::analysis::elements::{Access, Elements};
+use crate::analysis::led::depends_on_memory;
 use crate::analysis::points::Points;
 use crate::analysis::report;
 use crate::analysis::terms::{AtomKind, Cond, Linear, Var};
 use crate::analysis::unfollowed::Unfollowed;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::ir::{Attrs, Function, Opcode, Value};
+use crate::ir::{Attrs, Function, Opcode};
 use crate::specialization::KnownLaunch;
 
 /// Points of one access that are looked at.
@@ -68,7 +69,10 @@ impl Slices<'_> {
             return Some(found);
         }
         // Where numbers in memory say what is read, that is what is needed of it.
-        if loads.iter().all(|load| self.is_at_loaded(load)) {
+        if loads
+            .iter()
+            .all(|load| depends_on_memory(self.func, self.func.insts[load.inst].operand(0)))
+        {
             return None;
         }
         let still = self.still(&loads);
@@ -162,17 +166,6 @@ impl Slices<'_> {
         })
     }
 
-    /// Whether where an access is has to do with integers in memory.
-    fn is_at_loaded(&self, access: &Access) -> bool {
-        let address = self.func.insts[access.inst].operand(0);
-        let is_load = |value: &Value| {
-            let made = self.func.def(*value).map(|made| made.opcode);
-            let is_int = || self.func.ty(*value).number().is_some_and(|number| number.is_int());
-            made == Some(Opcode::Load) && is_int()
-        };
-        self.func.computing(address).iter().any(is_load)
-    }
-
     fn is(&self, access: &Access, opcode: Opcode) -> bool {
         self.func.insts[access.inst].opcode == opcode
     }
@@ -180,24 +173,28 @@ impl Slices<'_> {
     /// The axes along which programs move what is stored and nothing of what the loads read.
     fn still(&self, loads: &[&Access]) -> Vec<usize> {
         let is_still = |axis: &usize| {
-            let [(atom, _)] = self.programs[*axis].terms[..] else { return false };
-            let AtomKind::Var(var) = self.elements.terms.atom(atom) else { return false };
-            let moves = |access: &Access| self.depends(access, *var);
+            let Some(var) = self.place(*axis) else { return false };
+            let moves = |access: &Access| self.depends(access, var);
             let mut stores = self.accesses.iter().filter(|access| self.is(access, Opcode::Store));
             !loads.iter().any(|load| moves(load)) && stores.any(moves)
         };
         (0..self.programs.len()).filter(is_still).collect()
     }
 
+    /// The variable for the place of a program along an axis.
+    fn place(&self, axis: usize) -> Option<Var> {
+        let [(atom, _)] = self.programs[axis].terms[..] else { return None };
+        match self.elements.terms.atom(atom) {
+            AtomKind::Var(var) => Some(*var),
+            _ => None,
+        }
+    }
+
     /// Whether where an access is depends on the place of a program along an axis.
     fn is_moved_by_programs(&self, access: &Access) -> bool {
-        self.programs.iter().any(|program| match program.terms[..] {
-            [(atom, _)] => match self.elements.terms.atom(atom) {
-                AtomKind::Var(var) => self.depends(access, *var),
-                _ => false,
-            },
-            _ => false,
-        })
+        (0..self.programs.len())
+            .filter_map(|axis| self.place(axis))
+            .any(|var| self.depends(access, var))
     }
 
     fn depends(&self, access: &Access, var: Var) -> bool {
