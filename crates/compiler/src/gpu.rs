@@ -4,6 +4,7 @@
 //!
 //! | pass | what it does |
 //! |---|---|
+//! | [`warp_groups`] | gives kernels that ask for warp specialization a second warp group |
 //! | [`scaled`] | spells out products of block-scaled operands |
 //! | [`precision`] | spells out products that the matrix units do not have |
 //! | [`invariants`] | begins addresses and masks with what loops leave alone |
@@ -63,6 +64,7 @@ mod rebuild;
 pub mod scaled;
 pub mod shared;
 mod steps;
+mod warp_groups;
 
 use thiserror::Error;
 
@@ -170,6 +172,7 @@ pub fn lower(func: Verified<'_>, target: GpuTarget) -> Result<Function, LowerErr
     if !target.has_warp_groups {
         bulk::forget_tensors(&mut expanded);
     }
+    warp_groups::add_second(&mut expanded, target);
     scaled::expand(&mut expanded);
     precision::expand(&mut expanded, target);
     invariants::put_first(&mut expanded);

@@ -128,7 +128,7 @@ pub(crate) fn obstacle(func: &Function, data: &InstData, capability: u32) -> Opt
 
 /// Whether the target has matrix instructions of warp groups for the element types, and the
 /// product's shape gives each group an instruction whose operands fill the rows of a swizzle.
-fn fits_warp_groups(func: &Function, data: &InstData, target: GpuTarget) -> bool {
+pub(super) fn fits_warp_groups(func: &Function, data: &InstData, target: GpuTarget) -> bool {
     const ROWS: u32 = 64;
     const LEAST_COLUMNS: u32 = 16;
     const LEAST_BYTES: u32 = 32;
