@@ -13,6 +13,8 @@ import ctypes
 import fcntl
 import functools
 import json
+import math
+import re
 import statistics
 import subprocess
 import tempfile
@@ -169,13 +171,14 @@ class Shadow:
         source = compiled.src
         if not isinstance(source, ASTSource):
             raise NotComparable("not compiled from source")
-        options = compiled.metadata
-        flags = ["--arch", self.arch, "--num-warps", str(options.num_warps),
-                 "--num-stages", str(options.num_stages)]
+        # Of a specialized kernel the metadata counts the warps that Triton adds too.
+        warps = re.search(r'"ttg.num-warps" = (\d+)', compiled.asm["ttgir"])[1]
+        flags = ["--arch", self.arch, "--num-warps", warps,
+                 "--num-stages", str(compiled.metadata.num_stages)]
         for number, param in enumerate(function.params):
             kind, value = source.signature[param.name], bound[param.name]
             has_nan = getattr(value, "padding", "zero") == "nan"
-            if isinstance(value, tuple) or kind.startswith("nvTmaDesc") or has_nan:
+            if (isinstance(value, tuple) and kind != "constexpr") or kind.startswith("nvTmaDesc") or has_nan:
                 raise NotComparable(f"`{param.name}` is a {type(value).__name__}")
             if kind.startswith("tensordesc"):
                 flags += ["--type", f"{param.name}={kind}"]
@@ -240,10 +243,11 @@ class Shadow:
         if any(kind.startswith("tensordesc") for _, kind in kinds):
             raise NotComparable("takes descriptors that Triton encodes itself")
         cells = [cell(kind, bound[name]) for name, kind in kinds if kind != "constexpr"]
-        # Two kinds of scratch memory.
-        if metadata.global_scratch_size:
-            raise NotComparable("needs scratch memory")
-        return loaded.bind(grid, 32 * metadata.num_warps, [*cells, ctypes.c_uint64(0), ctypes.c_uint64(0)])
+        # Of two kinds of scratch memory kernels have one, as much for each program.
+        size = metadata.global_scratch_size * math.prod(grid)
+        scratch = self.scratch = torch.empty(size, dtype=torch.uint8, device="cuda")
+        cells += [ctypes.c_uint64(scratch.data_ptr()), ctypes.c_uint64(0)]
+        return loaded.bind(grid, 32 * metadata.num_warps, cells)
 
     # What a program makes in inference mode is not written outside of it: the cache outlives both.
     @torch.inference_mode()

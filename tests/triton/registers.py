@@ -110,7 +110,7 @@ def verdicts(tile, triton):
     keeps_fewer = triton["spills"] > tile["spills"]
     return {"fewer spills": keeps_fewer,
             "registers": not keeps_fewer and tile["registers"] > MARGIN * triton["registers"],
-            "spills": bool(tile["spills"] and not triton["spills"])}
+            "spills": tile["spills"] > 0 and triton["spills"] == 0}
 
 
 def is_worse(tile, triton):
@@ -143,7 +143,7 @@ def main():
             mine = ours(row)
             for capability, theirs in answer.items():
                 if isinstance(theirs, dict):
-                    counts[capability].update({"compared": 1} | verdicts(mine, theirs))
+                    counts[capability].update(["compared", *(what for what, holds in verdicts(mine, theirs).items() if holds)])
                 else:
                     reasons[capability][theirs[1]] += 1
             if arguments.all or any(isinstance(it, dict) and is_worse(mine, it) for it in answer.values()):
