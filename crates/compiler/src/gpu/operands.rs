@@ -20,7 +20,8 @@
 //! Products of warp groups read their right operand from a buffer in any case, and the left one
 //! unless it is in the right warps or worked on; such buffers are stored as the instruction reads
 //! them. Where that is along the other axis than what was loaded, a second buffer holds what was
-//! loaded: it can be copied asynchronously, and each thread turns small blocks of it.
+//! loaded: it can be copied asynchronously, and each thread turns small blocks of it. Not where each
+//! copy moves one element: that lands in any place.
 //!
 //! Barriers are not written here; see [`barrier`](super::barrier). Cost: linear.
 
@@ -44,6 +45,9 @@ const HELD_WORDS: u32 = 32;
 
 /// The 32-bit registers of each thread that an operand may occupy at once: as many as a thread has.
 const FRAGMENT_WORDS: u32 = 255;
+
+/// The fewest bytes that an asynchronous copy moves.
+const LEAST_COPY_BYTES: usize = 4;
 
 /// What is done anew on the elements that a thread multiplies, rather than once for all threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -149,8 +153,12 @@ impl Rebuilder<'_> {
         let transposed = contiguous + 1 != rank;
         let shape = source.shape();
         let is_loaded = self.old.def(value).is_some_and(|data| data.opcode == Opcode::Load);
-        if contiguous != found && (is_loaded || self.is_worked_on(value, Work::Cheap)) {
-            let bytes = elem.bits().div_ceil(8) as usize;
+        let bytes = elem.bits().div_ceil(8) as usize;
+        let is_copied_singly = is_loaded
+            && bytes >= LEAST_COPY_BYTES
+            && source.contiguous_per_thread(found) * bytes < 2 * LEAST_COPY_BYTES;
+        let is_turned = is_loaded || self.is_worked_on(value, Work::Cheap);
+        if contiguous != found && is_turned && !is_copied_singly {
             let num_warps = self.old.options.num_warps as usize;
             let turned = turning(&shape, [contiguous, found], bytes, num_warps)?;
             tile = self.fragment(value, &turned, Work::Cheap)?;
