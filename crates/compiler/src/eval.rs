@@ -154,6 +154,8 @@ struct Frame {
     /// Names that an assignment bound to `None` or a type: unlike those of parameters and
     /// annotated variables, these are no constexprs.
     bare: FxHashSet<Name>,
+    /// Variables that unrolled loops count with, which Triton does not take for assigned.
+    counters: FxHashSet<Name>,
     /// Values returned so far, with where.
     returns: Vec<(Value, FileRange)>,
     /// How many run-time loops are around.

@@ -99,6 +99,12 @@ impl Module {
         self.index.0.get(name).into_iter().flatten().copied()
     }
 
+    /// Whether several outermost statements bind a name, as branches do: any of them may have.
+    pub(crate) fn binds_again(&self, name: &str) -> bool {
+        let is_outermost = |index: &u32| self.items[*index as usize].scope.is_empty();
+        self.items_named(name).filter(is_outermost).count() > 1
+    }
+
     /// True when an `allow` comment switches `diagnostic` off. `lines` indexes `text`, the text
     /// of the file that the module and the diagnostic are of.
     pub(crate) fn is_allowed(

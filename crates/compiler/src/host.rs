@@ -165,6 +165,8 @@ pub(crate) struct Host<'a> {
     gradients: FxHashMap<u32, Value>,
     /// Whether a backward pass was run, or something that is called so.
     differentiated: bool,
+    /// Whether a backward pass may have run, or run later, that was not seen.
+    may_go_back: bool,
     /// How many regions around the code let PyTorch choose types.
     autocast: u32,
     /// The objects in which optimizers keep the states of parameters.
@@ -215,6 +217,8 @@ pub(crate) struct Host<'a> {
     calls: Vec<FileRange>,
     /// What is assumed of the arguments of the function that is run by itself.
     pub(crate) assumed: Option<Assumed>,
+    /// What the parameters are of the test that runs, as far as that can be written.
+    case: Vec<(Name, String)>,
     /// The exception that the run certainly raises.
     pub(crate) failure: Option<Failure>,
     /// What knows Python exactly, once it was asked.
@@ -305,6 +309,7 @@ impl<'a> Host<'a> {
             tape: Tape::default(),
             gradients: FxHashMap::default(),
             differentiated: false,
+            may_go_back: false,
             autocast: 0,
             states: FxHashSet::default(),
             modes_change: false,
@@ -330,6 +335,7 @@ impl<'a> Host<'a> {
             doubt: Doubt::default(),
             calls: Vec::new(),
             assumed: None,
+            case: Vec::new(),
             failure: None,
             python: None,
             left: FxHashMap::default(),
@@ -492,6 +498,9 @@ impl<'a> Host<'a> {
             };
             variables.insert(param.name.clone(), value);
         }
+        self.note_case(function, given);
+        // What others call gives them results to go back from.
+        self.may_go_back |= !is_test(function);
         self.doubt = Doubt::of_entry();
         let takes_nothing =
             scope.is_empty() && function.params.is_empty() && function.decorators.is_empty();
@@ -500,6 +509,7 @@ impl<'a> Host<'a> {
         let frame = self.frame_of(file, scope, function, variables);
         self.body_of(frame, function);
         self.doubt = Doubt::default();
+        self.case.clear();
     }
 
     /// An argument of the function that is run by itself: what is assumed of the parameter `name` where nothing is

@@ -55,6 +55,9 @@ pub(super) fn finding(
     {
         return None;
     }
+    if is_one_of_several(sources, failure) {
+        return None;
+    }
     let message = match &failure.exception {
         Exception::Assertion(compared) => {
             format!("this assertion does not hold{}", values(sources, compared))
@@ -93,6 +96,10 @@ pub(super) fn finding(
         }
         last = place;
     }
+    if !failure.case.is_empty() {
+        let values = failure.case.iter().map(|(name, value)| format!("`{name}` = {value}"));
+        found.notes.push(format!("in its run with {}", values.collect::<Vec<_>>().join(", ")));
+    }
     if is_disagreement {
         found.notes.push(HOW_SEEN.to_owned());
     }
@@ -100,6 +107,23 @@ pub(super) fn finding(
         found.notes.extend(instead(misuse));
     }
     Some(found)
+}
+
+/// Whether a call is refused by one of several functions that branches of its file bind to the name.
+fn is_one_of_several(sources: &dyn Sources, failure: &Failure) -> bool {
+    let Exception::Misuse(Misuse::Arguments { .. } | Misuse::ArgumentCount { .. }) =
+        failure.exception
+    else {
+        return false;
+    };
+    let file = failure.at.file;
+    let (Some(text), Some(module)) = (sources.text(file), sources.module(file)) else {
+        return false;
+    };
+    let call = text.get(failure.at.range.start as usize..).unwrap_or_default();
+    let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let name = call.find(|letter| !is_part(letter)).map_or(call, |end| &call[..end]);
+    module.binds_again(name)
 }
 
 /// Whether a range holds another.

@@ -90,6 +90,10 @@ fn comparisons(func: &Function) -> Vec<Compared> {
                 Cmp if seen.insert((inst, stores)) => {
                     let (a, b) = (data.operand(0), data.operand(1));
                     let is_constant = |value| func.constant_bits(value).is_some();
+                    // No block ends at 0: that is where the first one begins.
+                    if [a, b].into_iter().any(|side| func.constant_bits(side) == Some(0)) {
+                        continue;
+                    }
                     let (index, constant) = match (is_constant(a), is_constant(b)) {
                         (false, true) => (a, true),
                         (true, false) => (b, true),

@@ -335,11 +335,20 @@ impl Evaluator<'_> {
         }
     }
 
+    /// Gives the variable of an unrolled loop its next value.
+    pub(super) fn bind_counter(&mut self, source: Source<'_>, target: ExprId, value: i128) {
+        self.bind_target(source, target, Value::int(value));
+        if let Expr::Name(name) = &source.body.exprs[target] {
+            self.frame_mut().counters.insert(name.clone());
+        }
+    }
+
     /// Binds a local without the rules of assignment.
     pub(super) fn bind(&mut self, name: &Name, value: Value, at: TextRange) {
         let frame = self.frame_mut();
         frame.lost.remove(name);
         frame.bare.remove(name);
+        frame.counters.remove(name);
         frame.locals.insert(name.clone(), super::Local { value, at });
     }
 }

@@ -315,9 +315,12 @@ impl Evaluator<'_> {
                 lost.push((name.clone(), then.at));
                 continue;
             };
-            // What branches annotate as `tl.constexpr` stays inside of them.
-            if !before.contains_key(name) && self.frame().constexprs.contains(name) {
-                lost.push((name.clone(), then.at));
+            // What branches annotate as `tl.constexpr` or count with stays inside of them.
+            let is_counter = self.frame().counters.contains(name);
+            if is_counter || !before.contains_key(name) && self.frame().constexprs.contains(name) {
+                if !before.contains_key(name) {
+                    lost.push((name.clone(), then.at));
+                }
                 continue;
             }
             let (then, other) = (then.clone(), other.clone());

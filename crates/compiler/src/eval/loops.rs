@@ -222,7 +222,7 @@ impl Evaluator<'_> {
             return Outcome::RanRest(flow);
         }
         for index in indices {
-            self.bind_target(source, target, Value::int(index));
+            self.bind_counter(source, target, index);
             self.run(source, body, None);
             if self.is_exhausted() {
                 break;
@@ -242,7 +242,7 @@ impl Evaluator<'_> {
     ) -> Flow {
         match indices.split_first() {
             Some((&first, others)) => {
-                self.bind_target(source, target, Value::int(first));
+                self.bind_counter(source, target, first);
                 let work = Work::Unrolled { target, indices: others, body };
                 let ran = Cell::new(false);
                 let after = Rest { work, next: rest, ran: &ran };

@@ -757,6 +757,7 @@ impl Frame {
             declared: rustc_hash::FxHashSet::default(),
             constexprs: rustc_hash::FxHashSet::default(),
             bare: rustc_hash::FxHashSet::default(),
+            counters: rustc_hash::FxHashSet::default(),
             lost: rustc_hash::FxHashMap::default(),
             returns: Vec::new(),
             loops: 0,

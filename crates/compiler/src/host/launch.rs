@@ -190,10 +190,13 @@ impl Host<'_> {
     }
 
     /// The launches that the run has met. Where a backward pass came to a `backward`, others that one is
-    /// only supposed to come to are none: what the run is for goes back from some results, not from all.
+    /// only supposed to come to are none: what the run is for goes back from some results, not from all. Nor are
+    /// there any where all of a program or a test was followed, and nothing goes back.
     pub(crate) fn met_launches(&mut self) -> Vec<ObservedLaunch> {
         let mut launches = std::mem::take(&mut self.launches);
-        launches.retain(|launch| launch.supposed.is_none_or(|at| !self.reached.contains(&at)));
+        let may_go_back = self.may_go_back || self.fuel == 0 || self.unfollowed;
+        let is_met = |at: ItemRef| may_go_back && !self.reached.contains(&at);
+        launches.retain(|launch| launch.supposed.is_none_or(is_met));
         launches
     }
 

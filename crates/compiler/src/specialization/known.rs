@@ -402,7 +402,12 @@ impl KnownLaunch {
             |fault: &ArgFault| matches!(fault, ArgFault::Misuse(..) | ArgFault::GridMisuse(_));
         self.arg_faults.retain(|fault| !raised(fault));
         let is_faulty = !self.doubtful && !self.arg_faults.is_empty();
-        is_faulty.then(|| KnownLaunch {
+        is_faulty.then(|| self.not_run())
+    }
+
+    /// A launch of which no program runs.
+    fn not_run(self) -> KnownLaunch {
+        KnownLaunch {
             grid: None,
             open_axes: [false; 3],
             least_grid: [1; 3],
@@ -410,7 +415,7 @@ impl KnownLaunch {
             args: Vec::new(),
             open_sizes: None,
             ..self
-        })
+        }
     }
 
     /// The launch with no more programs than certainly run, where extents of its grid are not known. Of a
@@ -499,7 +504,7 @@ pub(super) fn known_launch<'a>(
         forget_contents(&mut known);
     }
     let holds = |caller: &Caller| site.is_some_and(|site| caller.holds(sources, site));
-    KnownLaunch {
+    let known = KnownLaunch {
         site,
         caller: launch.caller.filter(|caller| !holds(caller)),
         origin,
@@ -517,6 +522,10 @@ pub(super) fn known_launch<'a>(
         past: None,
         assumed: launch.assumed.clone(),
         open_sizes: launch.caller.filter(|_| launch.open_sizes),
+    };
+    match launch.complete && !binding.missing.is_empty() && !has_rest(launch) {
+        true => known.not_run(),
+        false => known,
     }
 }
 

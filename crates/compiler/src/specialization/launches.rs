@@ -117,7 +117,7 @@ impl<'a> HostCode<'a> {
     /// has jit functions; of others, where it calls what launches kernels.
     pub(super) fn failures(&self, file: FileId) -> Vec<Failure> {
         let file = self.file(file);
-        file.failures(&file.pieces_about_kernels(takes_nothing))
+        file.failures(&file.pieces_about_kernels(is_given_all))
     }
 
     /// What the same code compares after launches and finds wrong, in a run that computes all numbers with what

@@ -427,7 +427,7 @@ impl Elements<'_> {
         predicate: IntPredicate,
         index: &Index,
     ) -> Cond {
-        use IntPredicate::{Eq, Ne, Sge, Sgt, Sle, Slt, Uge, Ugt, Ule, Ult};
+        use IntPredicate::{Eq, Ne};
         let (a, b) = (self.element(data.operand(0), index), self.element(data.operand(1), index));
         let (a, b) = match (a, b) {
             (Element::Int(a), Element::Int(b)) => (a, b),
@@ -445,20 +445,31 @@ impl Elements<'_> {
                 return self.keyed_truth(key);
             }
         };
-        let negative = self.terms.range(&a).lo < 0 || self.terms.range(&b).lo < 0;
+        self.compared(predicate, &a, &b)
+    }
+
+    /// How two integers compare.
+    pub(in crate::analysis) fn compared(
+        &mut self,
+        predicate: IntPredicate,
+        a: &Linear,
+        b: &Linear,
+    ) -> Cond {
+        use IntPredicate::{Eq, Ne, Sge, Sgt, Sle, Slt, Uge, Ugt, Ule, Ult};
+        let negative = self.terms.range(a).lo < 0 || self.terms.range(b).lo < 0;
         if matches!(predicate, Ult | Ule | Ugt | Uge) && negative {
-            return self.keyed_truth(UnknownKey::Compare(predicate, a, b));
+            return self.keyed_truth(UnknownKey::Compare(predicate, a.clone(), b.clone()));
         }
         match predicate {
-            Eq => self.terms.equal(&a, &b),
+            Eq => self.terms.equal(a, b),
             Ne => {
-                let equal = self.terms.equal(&a, &b);
+                let equal = self.terms.equal(a, b);
                 self.terms.not(equal)
             }
-            Slt | Ult => self.terms.less(&a, &b),
-            Sle | Ule => self.terms.at_most(&a, &b),
-            Sgt | Ugt => self.terms.less(&b, &a),
-            Sge | Uge => self.terms.at_most(&b, &a),
+            Slt | Ult => self.terms.less(a, b),
+            Sle | Ule => self.terms.at_most(a, b),
+            Sgt | Ugt => self.terms.less(b, a),
+            Sge | Uge => self.terms.at_most(b, a),
         }
     }
 }

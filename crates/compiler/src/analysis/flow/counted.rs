@@ -648,29 +648,62 @@ impl Flow<'_, '_> {
     /// The number 1 or 0 that a truth value becomes, and whether loads that it compares were left
     /// out.
     fn truths(&mut self, walk: &mut Walk, truth: Value, index: &Index) -> Cases {
-        let holds = self.elements.truth(truth, index);
-        let not = self.elements.terms.not(holds);
-        let compared = match self.func.def(truth) {
-            Some(data) if data.opcode == Opcode::Cmp => {
-                let (a, b) = (data.operand(0), data.operand(1));
-                let known = self.is_known(a, index) || self.is_known(b, index);
-                let (a, b) = (self.held(walk, a, index), self.held(walk, b, index));
-                match known {
-                    true => self.combined(&a, &b, false, |_, _| Holds::Any),
-                    false => only(Holds::Any),
-                }
-            }
-            _ => only(Holds::Any),
-        };
         let mut cases = Cases::new();
-        for (cond, number) in [(holds, 1.0), (not, 0.0)] {
-            for case in &compared {
+        for (case, holds) in self.compared(walk, truth, index) {
+            let not = self.elements.terms.not(holds);
+            for (cond, number) in [(holds, 1.0), (not, 0.0)] {
                 let cond = self.elements.terms.and(cond, case.cond);
-                cases.push(Case { cond, holds: Holds::Number(number), ..*case });
+                cases.push(Case { cond, holds: Holds::Number(number), ..case });
             }
         }
         cases.retain(|case| case.cond != Terms::FALSE);
         cases
+    }
+
+    /// The cases of what a truth value compares, each with when it is true there: where a mask leaves a side
+    /// out, that side is what `other` says.
+    fn compared(&mut self, walk: &mut Walk, truth: Value, index: &Index) -> Vec<(Case, Cond)> {
+        let holds = self.elements.truth(truth, index);
+        let any = || vec![(only(Holds::Any)[0], holds)];
+        let Some(data) = self.func.def(truth).filter(|data| data.opcode == Opcode::Cmp) else {
+            return any();
+        };
+        let Attrs::IntCompare(compare) = &data.attrs else { return any() };
+        let sides = [data.operand(0), data.operand(1)];
+        if !sides.into_iter().any(|side| self.is_known(side, index)) {
+            return any();
+        }
+        let [a, b] = sides.map(|side| self.held(walk, side, index));
+        let mut found = Vec::new();
+        for (a, b) in a.iter().flat_map(|a| b.iter().map(move |b| (a, b))) {
+            let cond = self.elements.terms.and(a.cond, b.cond);
+            let [left, right] =
+                [(a, sides[0]), (b, sides[1])].map(|(case, side)| self.side(case, side, index));
+            let case = a.with(*b, cond, Holds::Any);
+            match (left, right) {
+                (Some(left), Some(right)) => {
+                    found.push((case, self.elements.compared(compare.predicate, &left, &right)));
+                }
+                _ => found.extend(
+                    only(Holds::Any).into_iter().map(|open| (Case { cond, ..open }, holds)),
+                ),
+            }
+        }
+        found
+    }
+
+    /// What one side of a comparison is in a case; `None` where a mask leaves it out and `other` says no integer.
+    fn side(&mut self, case: &Case, side: Value, index: &Index) -> Option<Linear> {
+        match (case.masked, case.holds) {
+            (Some(_), Holds::Number(number)) if number.fract() == 0.0 => {
+                Some(Linear::constant(number as i128))
+            }
+            (Some(_), _) => None,
+            (None, _) => match self.elements.element(side, index) {
+                Element::Int(term) => Some(term),
+                _ => None,
+            },
+        }
     }
 }
 

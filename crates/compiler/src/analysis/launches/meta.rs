@@ -86,6 +86,16 @@ impl Site<'_> {
         Some(self.finding(Code::GridShape, self.range(launch.grid), message))
     }
 
+    /// Whether the grid, or the lambda that it names, has this name in it.
+    pub(super) fn grid_mentions(&self, name: &str) -> bool {
+        let launch = self.launch;
+        let grid = launch.body.exprs[launch.grid].as_name();
+        match grid.and_then(|grid| self.function_called(grid)) {
+            Some(Local::Lambda(body, _, id)) => body.mentions(id, name),
+            _ => launch.body.mentions(launch.grid, name),
+        }
+    }
+
     /// What the grid asks of its argument: a lambda in the brackets, or the function that is bound to the
     /// name there.
     fn asked_for(&self) -> Asked {

@@ -45,6 +45,10 @@ impl Site<'_> {
         let message = format!(
             "`{to_second}` is passed as `{first_name}` and `{to_first}` as `{second_name}`"
         );
+        // A grid over what is passed first, and not over the other, means it so.
+        if self.grid_mentions(to_second) && !self.grid_mentions(to_first) {
+            return None;
+        }
         let at = |range| FileRange { file: self.file, range };
         let found = self.finding(Code::ExchangedArguments, one, message);
         let found = found.with_related(at(other), format!("this goes to `{second_name}`"));

@@ -7,6 +7,7 @@ use super::keyword_args;
 use super::pieces::{Host, Piece, abbreviates};
 use crate::builtins::torch;
 use crate::diagnostic::{Code, Diagnostic, misspelled};
+use crate::hir::collections::root;
 use crate::hir::{Class, Expr, ExprId, Item, ItemKind, Name, ParamKind, Stmt};
 use crate::project::{
     ItemRef, Resolution, Scope, function, item, resolve_expr, takes_what_it_is_given,
@@ -17,6 +18,8 @@ use crate::source::{FileRange, TextRange};
 const FUNCTION: &str = "torch.autograd.Function";
 /// The same one by the module that defines it.
 const DEFINED_FUNCTION: &str = "torch.autograd.function.Function";
+/// The method that gets the context of a `forward` without one.
+const SETS_UP: &str = "setup_context";
 /// The class of modules.
 const MODULE: &str = "torch.nn.Module";
 
@@ -44,6 +47,11 @@ fn keyword_of_own(
     argument: (&Name, ExprId),
 ) -> Option<Diagnostic> {
     let Resolution::Function(at) = host.meaning(piece, callee) else { return None };
+    // Of several that branches bind, any may be there.
+    let name = root(&piece.body, callee)?;
+    if host.module.binds_again(name) {
+        return None;
+    }
     let called = item(host.sources, at)?;
     let function = function(host.sources, at)?;
     let is_one = host.sources.module(at.file)?.items_named(&called.name).count() == 1;
@@ -119,8 +127,11 @@ impl Host<'_> {
         let method = class.methods.iter().find(|known| known.name == *method)?;
         let mut decorators = method.decorators.iter().map(|id| &method.body.exprs[*id]);
         let is_function = |base: &String| [FUNCTION, DEFINED_FUNCTION].contains(&&**base);
+        // With `setup_context`, `forward` gets no context.
+        let has_setup = class.methods.iter().any(|known| &*known.name == SETS_UP);
         let is_context = self.bases(class)?.iter().any(is_function)
-            && matches!(&*method.name, "forward" | "backward" | "setup_context")
+            && !(has_setup && &*method.name == "forward")
+            && matches!(&*method.name, "forward" | "backward" | SETS_UP)
             && decorators.all(|decorator| decorator.is_name("staticmethod"));
         (is_context || method.decorators.is_empty()).then_some((class, is_context))
     }

@@ -296,6 +296,10 @@ impl<'t> Names<'t> {
             Kind::Type | Kind::ExecStatement | Kind::WildcardImport => {
                 self.is_open |= node.kind() != Kind::Type;
             }
+            // Elsewhere, what is put into `locals()` is no variable.
+            Kind::Identifier if self.name(node) == "locals" && scope == MODULE => {
+                self.is_open = true;
+            }
             Kind::Identifier => self.read(node, scope),
             Kind::Attribute => {
                 self.is_open |= self.gives_names(node);
@@ -358,6 +362,7 @@ impl<'t> Names<'t> {
                 self.import(node, scope);
             }
             Kind::TryStatement => self.attempt(node, scope),
+            Kind::IfStatement => self.branch(node, scope),
             Kind::Block => self.block(node, scope),
             Kind::FunctionDefinition => self.function(node, scope),
             Kind::ClassDefinition => {
@@ -468,6 +473,18 @@ impl<'t> Names<'t> {
             names.unread += u32::from(LEAVING.contains(&child.kind()));
         });
         self.unread = unread;
+    }
+
+    /// An `if`. What stands under `if False:` never runs, but binds names all the same.
+    fn branch(&mut self, node: Node<'t>, scope: usize) {
+        let is_never = node.field(Field::Condition).is_some_and(|it| it.kind() == Kind::False);
+        let never = node.field(Field::Consequence).filter(|_| is_never);
+        self.each(node, |names, child| {
+            let here = u32::from(Some(child) == never);
+            names.unread += here;
+            names.visit(child, scope);
+            names.unread -= here;
+        });
     }
 
     /// A `try`, whose handlers may take what an unbound name raises.

@@ -39,6 +39,18 @@ impl<'a> Args<'a> {
         self.0.iter().filter(|(name, _)| name.is_none()).map(|(_, value)| value).collect()
     }
 
+    /// The bounds of a progression in order, by position or as `start=`, `end=` and `step=`.
+    pub(crate) fn bounds(&self) -> Vec<&'a Value> {
+        let mut bounds = self.positional();
+        let named = match bounds.len() {
+            0 => &["start", "end", "step"][..],
+            1 => &["end", "step"],
+            _ => &["step"],
+        };
+        bounds.extend(named.iter().filter_map(|name| self.keyword(name)));
+        bounds
+    }
+
     /// The tensor that is the first argument, or `input=`, and the other arguments.
     pub(crate) fn of_input(&self) -> Option<(&'a Tensor, Args<'a>)> {
         match self.keyword("input") {

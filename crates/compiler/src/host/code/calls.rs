@@ -198,11 +198,12 @@ impl Host<'_> {
             callee => callee,
         };
         let args = Args(&values);
+        self.may_go_back |= may_go_back(&callee, receiver.as_ref());
         if let Some((_, name)) = &method {
             self.note_mode(name);
             self.note_gradients(name, receiver.as_ref(), &args);
             if &**name == "backward" {
-                self.differentiated = true;
+                (self.differentiated, self.may_go_back) = (true, true);
                 self.cleared_gradients.clear();
             }
         }
@@ -872,4 +873,42 @@ fn shares_array(path: &[Name], args: &Args<'_>) -> bool {
     let is_sharing =
         matches!(path, [torch, name] if **torch == *TORCH && SHARING.contains(&&**name));
     is_sharing && matches!(args.positional().first(), Some(Value::Array(_)))
+}
+
+/// Packages that run no backward pass unless they are asked to by a name in [`GOING_BACK`].
+const PLAIN: &[&str] = &[
+    TORCH,
+    "collections",
+    "einops",
+    "functools",
+    "gc",
+    "itertools",
+    "json",
+    "logging",
+    "math",
+    "numpy",
+    "os",
+    "pytest",
+    "random",
+    "sys",
+    "time",
+    "typing",
+    "unittest",
+    "warnings",
+];
+
+/// Parts of the paths by which backward passes are asked for.
+const GOING_BACK: &[&str] = &["autograd", "func", "gradcheck", "optim", "utils", "vjp"];
+
+/// Whether a call may run a backward pass of which nothing is seen: nobody knows what is called, or it is of a package
+/// that may do anything.
+fn may_go_back(callee: &Value, receiver: Option<&Value>) -> bool {
+    match (callee, receiver) {
+        (Value::Named(Resolution::External(path)), _) => {
+            !path.first().is_some_and(|package| PLAIN.contains(&&**package))
+                || path.iter().any(|part| GOING_BACK.contains(&&**part))
+        }
+        (Value::Unknown, None | Some(Value::Unknown)) => true,
+        _ => false,
+    }
 }

@@ -1,7 +1,7 @@
 //! Exceptions that host code raises whenever it runs: what its asserts say of tensors and does not
 //! hold, and what PyTorch refuses.
 
-use crate::hir::{Body, CompareOp, Expr, ExprId, Name, Stmt, StmtId};
+use crate::hir::{Body, CompareOp, Expr, ExprId, Function, Name, Param, Stmt, StmtId};
 use crate::host::code::claims::Claim;
 use crate::host::code::doubt::Doubt;
 use crate::host::code::operators::truth;
@@ -9,7 +9,7 @@ use crate::host::torch::data::{self, Difference};
 use crate::host::torch::misuse::Misuse;
 use crate::host::value::Value;
 use crate::host::value::dtype::torch_name;
-use crate::host::{Frame, Host};
+use crate::host::{Frame, Host, Variables};
 use crate::source::FileRange;
 
 /// An exception that is raised whenever the code is run.
@@ -21,6 +21,8 @@ pub struct Failure {
     pub calls: Vec<FileRange>,
     /// Why.
     pub exception: Exception,
+    /// What the parameters are in the run of a test that raises it, as far as that can be written.
+    pub case: Vec<(Name, String)>,
 }
 
 impl Failure {
@@ -176,8 +178,19 @@ impl Host<'_> {
         if let Some(at) = frame.place(id)
             && self.is_certain()
         {
-            self.failure = Some(Failure { at, calls: self.calls.clone(), exception });
+            let (calls, case) = (self.calls.clone(), self.case.clone());
+            self.failure = Some(Failure { at, calls, exception, case });
         }
+    }
+
+    /// Notes what is given for the parameters of a function that is run by itself.
+    pub(crate) fn note_case(&mut self, function: &Function, given: &Variables) {
+        let text = |param: &Param| match given.get(&param.name)? {
+            Value::Str(text) => Some(format!("\"{text}\"")),
+            value => written(value),
+        };
+        let part = |param: &Param| Some((param.name.clone(), text(param)?));
+        self.case = function.params.iter().filter_map(part).collect();
     }
 
     /// Whether the running code runs for certain, and nothing has ended it before.

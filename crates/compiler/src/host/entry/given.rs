@@ -293,6 +293,15 @@ impl Host<'_> {
         given.collect()
     }
 
+    /// Whether fixtures run before a test, which may change what it calls.
+    pub(crate) fn has_fixtures(&self, file: FileId, scope: &[Name], function: &Function) -> bool {
+        let is_fixture = |param: &Param| {
+            let own = self.method(file, scope, &param.name).filter(|at| self.is_fixture(*at));
+            own.or_else(|| self.fixture(file, scope, &param.name)).is_some()
+        };
+        !self.used_by_all_of(file).is_empty() || function.params.iter().any(is_fixture)
+    }
+
     /// The fixture that code of a file asks for by a name: one of its own, or of what configures the tests
     /// of its folder.
     fn fixture(&self, file: FileId, scope: &[Name], name: &Name) -> Option<ItemRef> {

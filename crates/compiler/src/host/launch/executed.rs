@@ -237,8 +237,7 @@ impl Host<'_> {
         }
     }
 
-    /// Whether a run that computes all numbers runs a test as it stands: decorators give it all that it takes, and do
-    /// nothing else.
+    /// Whether a test is run as it stands: decorators give it all that it takes, and do nothing else.
     pub(crate) fn is_given_all(
         &self,
         file: FileId,
@@ -262,8 +261,8 @@ impl Host<'_> {
             Some(Value::Object(object)) => self.classes.contains_key(object),
             _ => false,
         };
-        self.launcher.is_some()
-            && is_test(function)
+        is_test(function)
+            && (self.launcher.is_some() || !self.has_fixtures(file, scope, function))
             && (scope.is_empty() || function.params.first().is_some_and(is_instance))
             && function.params.iter().all(|param| given.contains_key(&param.name))
             && self.decorators(file, scope, function).iter().all(keeps)

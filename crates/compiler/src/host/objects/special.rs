@@ -1,7 +1,7 @@
 //! Special methods of the project's own classes, which operators and statements of Python call, and the
 //! values of methods.
 
-use crate::builtins::torch;
+use crate::builtins::{TORCH, torch};
 use crate::hir::{BinaryOp, Body, CompareOp, Expr, ExprId, Item, ItemKind, Name, Stmt, StmtId};
 use crate::host::code::operators;
 use crate::host::code::statics::Owner;
@@ -16,6 +16,9 @@ const CACHED: &[&str] = &["functools", "cached_property"];
 
 /// An object that gives more one by one is not followed.
 const MAX_TAKEN: usize = 256;
+
+/// Methods of classes that see what PyTorch is asked for.
+const SEEING: &[&str] = &["__torch_dispatch__", "__torch_function__"];
 
 impl Host<'_> {
     /// What the special method `name` of an object gives; `None` where its class has none.
@@ -75,15 +78,22 @@ impl Host<'_> {
         }
     }
 
-    /// Whether a context manager does something at its end that is not done there: what a generator does after it
-    /// has given its value is done before, and what is closed or called back is not.
+    /// Whether a context manager does something in its region or at its end that is not done there: what a generator
+    /// does after it has given its value is done before, and what is closed or called back is not; classes may see
+    /// all that PyTorch is asked for, and a graph runs again what it is made of.
     pub(crate) fn ends_unfollowed(&mut self, frame: &mut Frame, manager: ExprId) -> bool {
         let code = frame.code.clone();
         let Expr::Call { callee, .. } = &code.body().exprs[manager] else { return false };
         match self.expr(frame, *callee) {
             Value::Named(Resolution::External(path)) => {
                 let path: Vec<&str> = path.iter().map(|part| &**part).collect();
-                matches!(path[..], ["contextlib", "closing" | "ExitStack"])
+                matches!(
+                    path[..],
+                    ["contextlib", "closing" | "ExitStack"] | [TORCH, "cuda", "graph"]
+                )
+            }
+            Value::Named(Resolution::Class(at)) => {
+                SEEING.iter().any(|method| self.method_of_class(at, method).is_some())
             }
             Value::Named(Resolution::Function(at))
             | Value::Callable(Callable::Closure { at, .. } | Callable::Undecorated(at)) => {

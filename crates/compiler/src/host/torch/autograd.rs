@@ -8,7 +8,7 @@ use crate::host::code::arguments::Args;
 use crate::host::objects::instances::FORWARD;
 use crate::host::torch::fits;
 use crate::host::torch::tape::By;
-use crate::host::torch::views::{elements, is_contiguous, strides, unknown_strides};
+use crate::host::torch::views::{self, elements, is_contiguous, strides, unknown_strides};
 use crate::host::value::contents::Contents;
 use crate::host::value::{Storage, Tensor, Value};
 use crate::host::{Frame, Host};
@@ -520,7 +520,7 @@ impl Host<'_> {
                         known.extend(reached.into_iter().map(|summand| (summand, None)));
                         continue;
                     };
-                    let (result, gradient) = (result.clone(), gradient.clone());
+                    let (result, gradient) = (result.clone(), of_type_of(result, gradient));
                     known.push((own, Some(Given { result, gradient })));
                 }
                 Some(_) => return Value::Unknown,
@@ -623,6 +623,14 @@ pub(crate) fn parts(output: &Value) -> &[Value] {
     match output {
         Value::Tuple(items) | Value::Record { items, .. } => items,
         output => std::slice::from_ref(output),
+    }
+}
+
+/// A gradient as the function gets it whose result it is given for: PyTorch converts it to the result's type.
+fn of_type_of(result: &Tensor, gradient: &Tensor) -> Tensor {
+    match (&result.dtype, &gradient.dtype) {
+        (Some(own), Some(given)) if own != given => views::with_dtype(gradient, Some(own.clone())),
+        _ => gradient.clone(),
     }
 }
 

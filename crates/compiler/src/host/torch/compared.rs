@@ -67,10 +67,12 @@ impl Host<'_> {
     ) -> Option<Misuse> {
         let (_, function, params) = PRODUCTS.iter().find(|(known, ..)| *known == name)?;
         let of_other = |(at, param): (usize, &&str)| match args.get(at, param)? {
-            Value::Tensor(other) => other_types(function, tensor, other),
+            Value::Tensor(other) => Some(other),
             _ => None,
         };
-        let misuse = params.iter().enumerate().find_map(of_other)?;
+        // What is no plain tensor may do the whole product in its own way.
+        let others: Option<Vec<_>> = params.iter().enumerate().map(of_other).collect();
+        let misuse = others?.into_iter().find_map(|other| other_types(function, tensor, other))?;
         (self.chooses_types() == Some(false)).then_some(misuse)
     }
 }

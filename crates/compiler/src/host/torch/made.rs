@@ -9,7 +9,7 @@ use crate::host::value::contents::{Contents, MAX_LISTED};
 pub(crate) fn by_torch(name: &str, args: &Args<'_>) -> Contents {
     let positional = args.positional();
     let found = match name {
-        "arange" => progression(&positional),
+        "arange" => progression(&args.bounds()),
         "randint" => {
             // The size comes last.
             let bounds: Vec<_> = positional.iter().filter_map(|value| integer(value)).collect();

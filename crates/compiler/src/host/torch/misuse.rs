@@ -354,7 +354,10 @@ pub(crate) fn call(tensor: &Tensor, name: &str) -> Option<Value> {
 fn no_member(tensor: &Tensor, name: &str) -> Option<Misuse> {
     let singular = name.strip_suffix('s');
     let known = METHODS.iter().chain(PLAIN).find(|known| Some(**known) == singular);
-    let near = || tensor.dtype.as_ref().and_then(|_| torch::tensor_member_near(name));
+    // What `.half()` is called on may as well be a module.
+    let is_made = tensor.shape.is_some() || tensor.storage.is_some();
+    let near =
+        || tensor.dtype.as_ref().filter(|_| is_made).and_then(|_| torch::tensor_member_near(name));
     let meant = known.copied().or_else(near)?;
     Some(Misuse::NoMember { name: name.into(), meant })
 }

@@ -118,12 +118,13 @@ pub(crate) fn torch_constructor(name: &str, args: &Args<'_>) -> Option<Value> {
             shaped(args.dtype(fill), &positional[..positional.len().min(1)])
         }
         "arange" => {
-            let kinds = positional.iter().map(|value| number_dtype(value));
+            let bounds = args.bounds();
+            let kinds = bounds.iter().map(|value| number_dtype(value));
             let kind = kinds.collect::<Option<Vec<_>>>().and_then(|kinds| {
                 let is_float = kinds.contains(&"fp32");
                 Some(if is_float { "fp32" } else { "i64" }).filter(|_| !kinds.is_empty())
             });
-            let shape = counted(&positional).map(|count| vec![count]);
+            let shape = counted(&bounds).map(|count| vec![count]);
             Value::Tensor(Tensor { dtype: args.dtype(kind), shape, ..Tensor::default() })
         }
         "randint" => {
@@ -536,7 +537,10 @@ fn method_of(value: &Value, name: &str, args: &Args<'_>) -> Option<Value> {
             view.map_or_else(|| Value::tensor(Some(dtype)), Value::Tensor)
         }
         // What it is looked at as is a type, or may be one.
-        "view" if let [Value::OneOf(_)] = args.positional().as_slice() => Value::tensor(None),
+        // As a type that is not known, or that is none of Triton's.
+        "view" if let [Value::OneOf(_) | Value::Named(_)] = args.positional().as_slice() => {
+            Value::tensor(None)
+        }
         "view_as" | "reshape_as" => {
             let Some(Value::Tensor(other)) = args.get(0, "other") else { return None };
             let sizes = other.shape.clone().map_or(Value::Ints, Value::Tuple);

@@ -221,7 +221,7 @@ fn filled(dtype: &str, shape: Vec<usize>, fill: f64) -> Option<Data> {
 
 /// Numbers with one distance, where not all of them are integers.
 fn ranged(args: &Args<'_>) -> Option<Data> {
-    let bounds = args.positional().into_iter().map(of_value).collect::<Option<Vec<Data>>>()?;
+    let bounds = args.bounds().into_iter().map(of_value).collect::<Option<Vec<Data>>>()?;
     if !bounds.iter().any(|bound| is_float(&bound.dtype)) {
         return None;
     }
