@@ -113,8 +113,8 @@ impl<'a> HostCode<'a> {
         files.iter().flat_map(of_file).collect()
     }
 
-    /// The exceptions that a file certainly raises, as a program and in functions that take nothing, if it
-    /// has jit functions; of others, where it calls what launches kernels.
+    /// The exceptions that a file certainly raises, as a program, in functions that take nothing and in tests whose
+    /// decorators give all, if it has jit functions; of others, where it calls what launches kernels.
     pub(super) fn failures(&self, file: FileId) -> Vec<Failure> {
         let file = self.file(file);
         file.failures(&file.pieces_about_kernels(is_given_all))
