@@ -14,7 +14,7 @@ const LONGEST_WITH_PRODUCTS: u64 = 900;
 const LONGEST: u64 = 2000;
 
 /// The longest of which attempts may be made that promise much, whatever else was tried.
-const LONGEST_PROMISING: u64 = 4000;
+const LONGEST_PROMISING: u64 = 2000;
 
 /// The most bytes that a thread spills from which an attempt may save it.
 const FEW_BYTES: u32 = 256;

@@ -48,7 +48,7 @@ fn keyword_of_own(
 ) -> Option<Diagnostic> {
     let Resolution::Function(at) = host.meaning(piece, callee) else { return None };
     // Of several that branches bind, any may be there.
-    let name = root(&piece.body, callee)?;
+    let name = root(piece.body, callee)?;
     if host.module.binds_again(name) {
         return None;
     }
