@@ -12,6 +12,11 @@ pub(super) fn is_led_by_memory(func: &Function, access: Inst) -> bool {
     leading(func, access).next().is_some()
 }
 
+/// Whether integers in memory say so for each lane of its own.
+pub(super) fn is_led_lane_by_lane(func: &Function, access: Inst) -> bool {
+    leading(func, access).any(|load| func.ty(func.insts[load].result()).numel() > 1)
+}
+
 /// Whether a value is computed from what memory holds.
 pub(super) fn depends_on_memory(func: &Function, value: Value) -> bool {
     let reads = |value: &Value| func.def(*value).is_some_and(|data| data.opcode == Opcode::Load);

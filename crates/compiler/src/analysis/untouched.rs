@@ -6,7 +6,10 @@ use rustc_hash::FxHashMap;
 use super::arguments::{buffer, in_one_unit, passed, storage};
 use super::elements::{Access, Elements, Index, Variable};
 use super::grid::axes_asked_for;
-use super::led::{depends_on_memory, freed, is_apart_from_memory, is_led_alike, is_led_by_memory};
+use super::led::{
+    depends_on_memory, freed, is_apart_from_memory, is_led_alike, is_led_by_memory,
+    is_led_lane_by_lane,
+};
 use super::solve::{Outcome, Pause};
 use super::terms::{Atom, AtomKind, Cond, CondKind, Domain, Interval, Linear, Operation, Var};
 use super::unfollowed::Unfollowed;
@@ -336,11 +339,14 @@ impl<'s, 'e> Search<'s, 'e> {
         let further = wide.variable_term(variable, positions);
         let is_same = |wide: &&Access| (wide.inst, wide.param) == (access.inst, access.param);
         let same = accesses.iter().find(is_same)?;
-        // Tables that say where a program's part is have nothing for programs that are not there.
-        if is_load
-            && matches!(variable, Variable::Program(_))
-            && is_led_by_memory(func, access.inst)
-        {
+        // Tables that say where a program's part is have nothing for programs that are not there, and those that say
+        // what each lane reads nothing for lanes that are not.
+        let is_led = match variable {
+            Variable::Program(_) => is_led_by_memory(func, access.inst),
+            Variable::Lane(..) => is_led_lane_by_lane(func, access.inst),
+            _ => false,
+        };
+        if is_load && is_led {
             return None;
         }
         if led
