@@ -194,7 +194,8 @@ impl Host<'_> {
     /// there any where all of a program or a test was followed, and nothing goes back.
     pub(crate) fn met_launches(&mut self) -> Vec<ObservedLaunch> {
         let mut launches = std::mem::take(&mut self.launches);
-        let may_go_back = self.may_go_back || self.fuel == 0 || self.unfollowed;
+        let is_whole = self.fuel > 0 && !self.cut_short && !self.unfollowed;
+        let may_go_back = self.may_go_back || !is_whole;
         let is_met = |at: ItemRef| may_go_back && !self.reached.contains(&at);
         launches.retain(|launch| launch.supposed.is_none_or(is_met));
         launches

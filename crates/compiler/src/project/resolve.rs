@@ -312,12 +312,18 @@ impl<'a> Resolver<'a> {
                 let scope = Scope { file: at.file, path: &item.scope };
                 let body = &function.body;
                 let mut marked = Resolution::Function(at);
-                for decorator in &function.decorators {
+                for (place, decorator) in function.decorators.iter().enumerate() {
                     let decorator = self.step(|resolver| {
                         resolver.decorator(scope, body, *decorator, Some(at.index))
                     });
                     match self.effect(&decorator) {
-                        Some(decorators::Effect::Jit) => return Resolution::Jit(at),
+                        Some(decorators::Effect::Jit) => {
+                            let before = &function.decorators[place + 1..];
+                            return match before.iter().all(|it| self.keeps(scope, body, *it, at)) {
+                                true => Resolution::Jit(at),
+                                false => Resolution::Unknown,
+                            };
+                        }
                         Some(decorators::Effect::ConstexprFunction) => {
                             marked = Resolution::ConstexprFunction(at);
                         }
@@ -334,6 +340,13 @@ impl<'a> Resolver<'a> {
             }
             ItemKind::Unknown => Resolution::Unknown,
         }
+    }
+
+    /// Whether a decorator gives the function that it gets: one of the project may give another.
+    fn keeps(&mut self, scope: Scope<'_>, body: &Body, decorator: ExprId, at: ItemRef) -> bool {
+        let found =
+            self.step(|resolver| resolver.decorator(scope, body, decorator, Some(at.index)));
+        !matches!(found, Resolution::Function(_))
     }
 
     /// An assignment is followed when its value is an alias or wraps a function.

@@ -215,11 +215,25 @@ impl<'f> Elements<'f> {
         let mut held = FxHashMap::default();
         let mut places = FxHashMap::default();
         reads.into_iter().all(|(read, at, value)| {
-            let (memory, param, at) = self.place(read, at);
+            let place = self.place(read, at);
+            let (memory, param, _) = place;
+            let drawn_from = match self.part_of(read) {
+                Some(permutation) => (None, Some(permutation)),
+                None => (Some((memory, param)), None),
+            };
             let alone =
-                self.repeats(read) || *places.entry((memory, param, value)).or_insert(at) == at;
-            alone && *held.entry((memory, param, at)).or_insert(value) == value
+                self.repeats(read) || *places.entry((drawn_from, value)).or_insert(place) == place;
+            alone && *held.entry(place).or_insert(value) == value
         })
+    }
+
+    /// The numbers of the permutation of which a buffer has a part: the others may have other parts of it.
+    fn part_of(&self, read: &RandomRead) -> Option<(i128, i128)> {
+        let buffer = self.buffer(read.param)?;
+        match buffer.contents {
+            Contents::Distinct { lo, hi } if buffer.elements <= hi - lo => Some((lo, hi)),
+            _ => None,
+        }
     }
 
     /// Whether so many numbers are drawn that some are bound to be equal. Those of a permutation

@@ -43,10 +43,14 @@ struct Case {
 type Cases = SmallVec<[Case; 2]>;
 
 fn only(holds: Holds) -> Cases {
-    smallvec![Case { cond: Terms::TRUE, holds, masked: None, loaded: false, added: false }]
+    smallvec![Case { holds, ..Case::OPEN }]
 }
 
 impl Case {
+    /// Of a lane that may hold anything.
+    const OPEN: Case =
+        Case { cond: Terms::TRUE, holds: Holds::Any, masked: None, loaded: false, added: false };
+
     /// Whether a mask leaves the lane out of what was loaded.
     fn is_left_out(&self) -> bool {
         self.masked.is_some() && (self.added || !self.loaded)
@@ -664,14 +668,14 @@ impl Flow<'_, '_> {
     /// out, that side is what `other` says.
     fn compared(&mut self, walk: &mut Walk, truth: Value, index: &Index) -> Vec<(Case, Cond)> {
         let holds = self.elements.truth(truth, index);
-        let any = || vec![(only(Holds::Any)[0], holds)];
+        let open = || vec![(Case::OPEN, holds)];
         let Some(data) = self.func.def(truth).filter(|data| data.opcode == Opcode::Cmp) else {
-            return any();
+            return open();
         };
-        let Attrs::IntCompare(compare) = &data.attrs else { return any() };
+        let Attrs::IntCompare(compare) = &data.attrs else { return open() };
         let sides = [data.operand(0), data.operand(1)];
         if !sides.into_iter().any(|side| self.is_known(side, index)) {
-            return any();
+            return open();
         }
         let [a, b] = sides.map(|side| self.held(walk, side, index));
         let mut found = Vec::new();
@@ -680,14 +684,12 @@ impl Flow<'_, '_> {
             let [left, right] =
                 [(a, sides[0]), (b, sides[1])].map(|(case, side)| self.side(case, side, index));
             let case = a.with(*b, cond, Holds::Any);
-            match (left, right) {
+            found.push(match (left, right) {
                 (Some(left), Some(right)) => {
-                    found.push((case, self.elements.compared(compare.predicate, &left, &right)));
+                    (case, self.elements.compared(compare.predicate, &left, &right))
                 }
-                _ => found.extend(
-                    only(Holds::Any).into_iter().map(|open| (Case { cond, ..open }, holds)),
-                ),
-            }
+                _ => (Case { cond, ..Case::OPEN }, holds),
+            });
         }
         found
     }

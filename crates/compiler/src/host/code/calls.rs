@@ -898,7 +898,7 @@ const PLAIN: &[&str] = &[
 ];
 
 /// Parts of the paths by which backward passes are asked for.
-const GOING_BACK: &[&str] = &["autograd", "func", "gradcheck", "optim", "utils", "vjp"];
+const GOING_BACK: &[&str] = &["autograd", "func", "gradcheck", "opcheck", "optim", "utils", "vjp"];
 
 /// Whether a call may run a backward pass of which nothing is seen: nobody knows what is called, or it is of a package
 /// that may do anything.
