@@ -73,7 +73,6 @@ module.exports = grammar(python, {
 
   conflicts: ($, inherited) => [
     ...inherited.filter(set => !set.some(symbol => PYTHON_2.includes(symbol.name))),
-    [$.constrained_type, $._suite_colon],
   ],
 
   externals: $ => [
@@ -165,12 +164,30 @@ module.exports = grammar(python, {
 
     _f_expression: (_, inherited) => without(inherited, ['pattern_list']),
 
-    // Type parameters can have defaults.
+    // An annotation is an expression like another. What else the published grammar takes for one
+    // keeps `a: list[int][0]` and `a: array[:, 2]` from being read.
+    type: $ => choice($.expression, $.splat_type),
+
+    // Type parameters can have bounds and defaults.
     type_parameter: $ => seq(
       '[',
-      commaSeparated(seq($.type, optional(seq('=', field('default', $.type))))),
+      commaSeparated(seq(
+        choice($.type, alias($._bounded_type, $.type)),
+        optional(seq('=', field('default', $.type))),
+      )),
       ']',
     ),
+
+    _bounded_type: $ => $.constrained_type,
+
+    type_alias_statement: $ => prec.dynamic(1, seq(
+      'type',
+      field('left', choice($.type, alias($._generic_name, $.type))),
+      '=',
+      field('right', $.type),
+    )),
+
+    _generic_name: $ => $.generic_type,
 
     // `&` binds tighter than `^`; the published grammar has it the other way round.
     binary_operator: (_, inherited) => ({

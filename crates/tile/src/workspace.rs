@@ -59,7 +59,7 @@ struct Asked {
 }
 
 /// An import that was followed.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct AskedImport {
     level: u32,
     module: String,

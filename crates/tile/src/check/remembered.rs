@@ -7,11 +7,11 @@
 //! long as all of it is as it was. Every failure is soft: a memory that cannot be read is empty, one
 //! that cannot be written is lost.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use indexmap::IndexSet;
+use indexmap::IndexMap;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use tile_compiler::diagnostic::Diagnostic;
@@ -29,32 +29,82 @@ const MAX_MEMORIES: usize = 64;
 /// What was found in files, as it is kept.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Memory {
-    /// What was read for all of them.
-    reads: IndexSet<Read>,
+    /// What was read for all of them, by paths.
+    reads: IndexMap<PathBuf, Read>,
     entries: BTreeMap<PathBuf, Entry>,
 }
 
-/// A file that was read, and where its imports led.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// What was read of a file.
+#[derive(Debug, Serialize, Deserialize)]
 struct Read {
-    path: PathBuf,
     contents: String,
-    imports: Vec<AskedImport>,
+    /// Where its imports led.
+    imports: BTreeSet<AskedImport>,
+    /// Which files launch its kernels.
+    launchers: BTreeSet<PathBuf>,
+    /// Its kernels, where it is one of those that are checked.
+    kernels: Option<Vec<String>>,
 }
 
-/// What was found in one file, and what that follows from.
+/// What was found in one file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Entry {
-    /// All that was read, as indices into those of the memory.
-    reads: Vec<usize>,
-    /// Which files launch the kernels of it, and of what it imports that is not checked.
-    launchers: BTreeMap<PathBuf, BTreeSet<PathBuf>>,
-    /// The kernels of the files that it imports and that are checked.
-    kernels: BTreeMap<PathBuf, Vec<String>>,
     /// The other files whose kernels it launches.
     used: BTreeSet<PathBuf>,
-    /// Files in findings are indices into `reads`.
+    /// Files in findings are indices into the `reads` of the memory.
     found: Found,
+}
+
+impl Memory {
+    /// Whether what was found in the file at each index of `reads` follows from none of those of
+    /// which `is_other` holds, nor from what was not noted. It follows from the file, from those
+    /// that launch its kernels, and from what these import; where that is not checked itself,
+    /// from those that launch its kernels too.
+    fn unaffected(&self, is_other: impl Fn(&PathBuf, &Read) -> bool + Sync) -> Vec<bool> {
+        let reads: Vec<(&PathBuf, &Read)> = self.reads.iter().collect();
+        let other: Vec<bool> = reads.par_iter().map(|(path, read)| is_other(path, read)).collect();
+        let affected = self.with_importers(other);
+        let stands = |index: usize| !affected[index];
+        let unaffected = |(index, (_, read)): (usize, (&PathBuf, &Read))| {
+            stands(index) && read.launchers.iter().all(|path| self.index(path).is_some_and(stands))
+        };
+        self.reads.iter().enumerate().map(unaffected).collect()
+    }
+
+    /// Those in `found`, and what they lead to; a file leads to those that import it.
+    fn with_importers(&self, mut found: Vec<bool>) -> Vec<bool> {
+        let mut importers = vec![Vec::new(); found.len()];
+        for (from, read) in self.reads.values().enumerate() {
+            for path in read.leads_to() {
+                match self.index(path) {
+                    Some(to) => importers[to].push(from),
+                    None => found[from] = true,
+                }
+            }
+        }
+        let mut next: Vec<usize> = (0..found.len()).filter(|index| found[*index]).collect();
+        while let Some(index) = next.pop() {
+            for from in &importers[index] {
+                if !std::mem::replace(&mut found[*from], true) {
+                    next.push(*from);
+                }
+            }
+        }
+        found
+    }
+
+    fn index(&self, path: &Path) -> Option<usize> {
+        self.reads.get_index_of(path)
+    }
+}
+
+impl Read {
+    /// The files from which follows what this one means.
+    fn leads_to(&self) -> impl Iterator<Item = &PathBuf> {
+        let imported = self.imports.iter().filter_map(|import| import.found.as_ref());
+        let launchers = self.launchers.iter().filter(|_| self.kernels.is_none());
+        imported.chain(launchers)
+    }
 }
 
 /// What is remembered of the files of one run, and what it finds itself.
@@ -92,11 +142,10 @@ impl<'w> Remembered<'w> {
     /// What was found in a file, if that still holds.
     pub(super) fn found(&self, file: FileId) -> Option<Found> {
         self.valid.contains(&file).then_some(())?;
-        let entry = self.entry(file)?;
-        let mut found = entry.found.clone();
+        let mut found = self.entry(file)?.found.clone();
         for at in found.diagnostics.iter_mut().flat_map(places) {
-            let read = self.memory.reads.get_index(*entry.reads.get(at.file.0 as usize)?)?;
-            at.file = self.workspace.open_absolute(&read.path)?;
+            let (path, _) = self.memory.reads.get_index(at.file.0 as usize)?;
+            at.file = self.workspace.open_absolute(path)?;
         }
         Some(found)
     }
@@ -114,15 +163,14 @@ impl<'w> Remembered<'w> {
     /// those that import the same kernels.
     fn validate(&mut self) {
         let workspace = self.workspace;
-        let reads: Vec<&Read> = self.memory.reads.iter().collect();
-        let current: Vec<bool> =
-            reads.into_par_iter().map(|read| is_current(workspace, read)).collect();
-        let is_read_alike = |entry: &&Entry| {
-            entry.reads.iter().all(|read| current.get(*read).copied().unwrap_or(false))
+        let memory = &self.memory;
+        let among = |hold: &[bool], file: FileId| {
+            let index = memory.index(&self.path(file));
+            index.is_some_and(|index| hold[index]).then(|| self.entry(file)).flatten()
         };
-        let unchanged = |file: FileId| self.entry(file).filter(is_read_alike);
+        let unchanged = memory.unaffected(|path, read| !is_current(workspace, path, read));
         let size = |file: &FileId| workspace.file(*file).map_or(0, |file| file.text.len());
-        let used = largest_first(&self.files, size, |file| match unchanged(*file) {
+        let used = largest_first(&self.files, size, |file| match among(&unchanged, *file) {
             Some(entry) => {
                 let used = entry.used.iter().filter_map(|path| workspace.open_absolute(path));
                 (*file, used.collect())
@@ -130,26 +178,31 @@ impl<'w> Remembered<'w> {
             None => (*file, used_files(workspace, *file)),
         });
         workspace.index_launches(&used);
-        let is_launched_alike = |entry: &&Entry| {
-            entry.launchers.iter().all(|(path, launchers)| {
-                let file = workspace.open_absolute(path);
-                file.is_some_and(|file| self.launchers(file) == *launchers)
-            })
+        let is_launched_alike = |path: &PathBuf, read: &Read| {
+            let file = workspace.open_absolute(path);
+            file.is_some_and(|file| self.launchers(file) == read.launchers)
         };
-        let settled = |file: FileId| unchanged(file).filter(is_launched_alike);
-        let kernels = self.files.par_iter().map(|file| match settled(*file) {
+        let launched_alike = memory
+            .unaffected(|path, read| read.kernels.is_none() && !is_launched_alike(path, read));
+        let is_settled = |file: FileId| {
+            let path = self.path(file);
+            let entry = among(&unchanged, file).and(among(&launched_alike, file))?;
+            is_launched_alike(&path, memory.reads.get(&path)?).then_some(entry)
+        };
+        let kernels = self.files.par_iter().map(|file| match is_settled(*file) {
             Some(entry) => (*file, entry.found.kernels.clone()),
             None => (*file, kernel_names(workspace, *file)),
         });
         let kernels: HashMap<FileId, Vec<String>> = kernels.collect();
-        let imports_alike = |entry: &&Entry| {
-            entry.kernels.iter().all(|(path, names)| {
-                let file = workspace.open_absolute(path);
-                file.and_then(|file| kernels.get(&file)) == Some(names)
-            })
-        };
+        let with_same_kernels = memory.unaffected(|path, read| {
+            let file = workspace.open_absolute(path);
+            file.and_then(|file| kernels.get(&file)) != read.kernels.as_ref()
+        });
         let files = self.files.iter().copied();
-        let valid = files.filter(|file| settled(*file).filter(imports_alike).is_some()).collect();
+        let holds = |file: &FileId| {
+            is_settled(*file).and_then(|_| among(&with_same_kernels, *file)).is_some()
+        };
+        let valid = files.filter(holds).collect();
         (self.used, self.kernels, self.valid) = (used.into_iter().collect(), kernels, valid);
     }
 
@@ -160,20 +213,11 @@ impl<'w> Remembered<'w> {
     /// Keeps what this run found for the next one.
     pub(super) fn keep<'f>(&self, found: impl Iterator<Item = &'f (FileId, Found)>) {
         let Some(place) = &self.place else { return };
-        let mut memory = Memory::default();
-        let mut is_new = false;
-        for (file, found) in found {
-            let known = self.entry(*file).filter(|_| self.valid.contains(file));
-            is_new |= known.is_none();
-            let entry = match known {
-                Some(entry) => self.moved(entry, &mut memory.reads),
-                None => self.entry_of(*file, found, &mut memory.reads),
-            };
-            memory.entries.extend(entry.map(|entry| (self.path(*file), entry)));
-        }
-        if !is_new {
+        let found: Vec<&(FileId, Found)> = found.collect();
+        if found.iter().all(|(file, _)| self.valid.contains(file)) {
             return;
         }
+        let memory = self.memory_of(&found);
         match write_whole(place, &memory) {
             Ok(()) => forget_oldest(place),
             // Who says nothing of a cache does not miss it.
@@ -186,61 +230,62 @@ impl<'w> Remembered<'w> {
         }
     }
 
-    /// An entry of the memory that was loaded, for one with other reads.
-    fn moved(&self, entry: &Entry, reads: &mut IndexSet<Read>) -> Option<Entry> {
-        let of_old = entry.reads.iter().map(|read| self.memory.reads.get_index(*read).cloned());
-        let of_new = of_old.map(|read| Some(reads.insert_full(read?).0));
-        Some(Entry { reads: of_new.collect::<Option<_>>()?, ..entry.clone() })
+    /// What to remember of what this run found: what follows from what can be noted.
+    fn memory_of(&self, found: &[&(FileId, Found)]) -> Memory {
+        let mut memory = Memory { reads: self.reads(found), ..Memory::default() };
+        let noted = memory.unaffected(|_, _| false);
+        for (file, found) in found {
+            let path = self.path(*file);
+            let is_noted = memory.index(&path).is_some_and(|index| noted[index]);
+            let entry = is_noted.then(|| self.entry_of(*file, found, &memory.reads)).flatten();
+            memory.entries.extend(entry.map(|entry| (path, entry)));
+        }
+        memory
     }
 
-    /// What to remember of what this run found; `None` when it follows from what is not noted.
-    fn entry_of(&self, file: FileId, found: &Found, reads: &mut IndexSet<Read>) -> Option<Entry> {
-        let workspace = self.workspace;
-        let imported = self.reached([file]);
-        let is_checked = |file: &FileId| self.kernels.contains_key(file);
-        let (checked, others): (Vec<FileId>, Vec<FileId>) =
-            imported.into_iter().filter(|other| *other != file).partition(is_checked);
-        let launched: Vec<FileId> = [file].into_iter().chain(others).collect();
-        let from = launched.iter().flat_map(|file| workspace.importers(*file));
-        let all = self.reached([file].into_iter().chain(from));
+    fn entry_of(
+        &self,
+        file: FileId,
+        found: &Found,
+        reads: &IndexMap<PathBuf, Read>,
+    ) -> Option<Entry> {
         let mut found = found.clone();
         for at in found.diagnostics.iter_mut().flat_map(places) {
-            at.file = FileId(all.iter().position(|read| *read == at.file)? as u32);
+            at.file = FileId(reads.get_index_of(&self.path(at.file))? as u32);
         }
-        let read = all.iter().map(|file| Some(reads.insert_full(self.read(*file)?).0));
-        let used = self.used.get(&file)?.iter();
-        let launchers = launched.iter().map(|file| (self.path(*file), self.launchers(*file)));
-        let kernels = checked.iter().map(|file| (self.path(*file), self.kernels[file].clone()));
-        Some(Entry {
-            reads: read.collect::<Option<_>>()?,
-            launchers: launchers.collect(),
-            kernels: kernels.collect(),
-            used: used.map(|file| self.path(*file)).collect(),
-            found,
-        })
+        let used = self.used.get(&file)?.iter().map(|file| self.path(*file)).collect();
+        Some(Entry { used, found })
     }
 
-    /// The files from which imports that were followed in this run lead to each other.
-    fn reached(&self, from: impl IntoIterator<Item = FileId>) -> Vec<FileId> {
-        let mut found: Vec<FileId> = Vec::new();
-        let mut next: Vec<FileId> = from.into_iter().collect();
-        while let Some(file) = next.pop() {
-            if found.contains(&file) {
+    /// All that was read for what was found, in this run or before.
+    fn reads(&self, found: &[&(FileId, Found)]) -> IndexMap<PathBuf, Read> {
+        let mut reads = IndexMap::new();
+        let mut seen: HashSet<PathBuf> = HashSet::new();
+        let mut next: Vec<PathBuf> = found.iter().map(|(file, _)| self.path(*file)).collect();
+        while let Some(path) = next.pop() {
+            if !seen.insert(path.clone()) {
                 continue;
             }
-            found.push(file);
-            let asked = self.workspace.asked(file).unwrap_or_default();
-            let paths = asked.iter().filter_map(|import| import.found.as_deref());
-            next.extend(paths.filter_map(|path| self.workspace.open_absolute(path)));
+            if let Some(read) = self.read(&path) {
+                next.extend(read.leads_to().chain(&read.launchers).cloned());
+                reads.insert(path, read);
+            }
         }
-        found
+        reads
     }
 
     /// `None` when more than texts was read for it.
-    fn read(&self, file: FileId) -> Option<Read> {
-        let imports = self.workspace.asked(file)?;
-        let file = self.workspace.file(file)?;
-        Some(Read { path: file.path.clone(), contents: hash(&file.text), imports })
+    fn read(&self, path: &Path) -> Option<Read> {
+        let file = self.workspace.open_absolute(path)?;
+        let contents = hash(&self.workspace.file(file)?.text);
+        let mut imports: BTreeSet<AskedImport> = self.workspace.asked(file)?.into_iter().collect();
+        // What was found before may follow from imports that nothing asked for this time.
+        let before = self.memory.reads.get(path).filter(|before| before.contents == contents);
+        let before = before.into_iter().flat_map(|before| &before.imports);
+        let holds = |import: &&AskedImport| self.workspace.still_leads(path, import);
+        imports.extend(before.filter(holds).cloned());
+        let kernels = self.kernels.get(&file).cloned();
+        Some(Read { contents, imports, launchers: self.launchers(file), kernels })
     }
 }
 
@@ -250,10 +295,10 @@ fn kernel_names(workspace: &Workspace, file: FileId) -> Vec<String> {
 }
 
 /// Whether a file reads as it did, and its imports lead where they did.
-fn is_current(workspace: &Workspace, read: &Read) -> bool {
-    let file = workspace.open_absolute(&read.path).and_then(|file| workspace.file(file));
+fn is_current(workspace: &Workspace, path: &Path, read: &Read) -> bool {
+    let file = workspace.open_absolute(path).and_then(|file| workspace.file(file));
     file.is_some_and(|file| hash(&file.text) == read.contents)
-        && read.imports.iter().all(|import| workspace.still_leads(&read.path, import))
+        && read.imports.iter().all(|import| workspace.still_leads(path, import))
 }
 
 fn hash(text: &str) -> String {

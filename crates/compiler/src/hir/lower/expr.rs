@@ -59,8 +59,6 @@ impl Lowering<'_> {
             Kind::DottedName => return self.dotted_name(node),
             Kind::Subscript => self.subscript(node),
             Kind::GenericType => self.generic_type(node),
-            Kind::UnionType => self.union_type(node),
-            Kind::MemberType => self.member_type(node),
             Kind::Slice => self.slice(node),
             Kind::ConditionalExpression => self.conditional(node),
             Kind::Lambda => self.lambda(node),
@@ -311,22 +309,6 @@ impl Lowering<'_> {
         let value = self.expr(*value);
         let index = self.index(*parameters, &parts(*parameters), false);
         Expr::Subscript { value, index }
-    }
-
-    fn union_type(&mut self, node: Node<'_>) -> Expr {
-        match parts(node).as_slice() {
-            [lhs, rhs] => {
-                Expr::Binary { op: BinaryOp::Or, lhs: self.expr(*lhs), rhs: self.expr(*rhs) }
-            }
-            _ => Expr::Missing,
-        }
-    }
-
-    fn member_type(&mut self, node: Node<'_>) -> Expr {
-        match parts(node).as_slice() {
-            [value, attr] => Expr::Attribute { value: self.expr(*value), attr: self.name(*attr) },
-            _ => Expr::Missing,
-        }
     }
 
     fn slice(&mut self, node: Node<'_>) -> Expr {
