@@ -34,7 +34,7 @@ pub(crate) mod triton;
 pub(crate) mod ways;
 
 pub use annotations::constexpr_params;
-pub(crate) use annotations::is_constexpr;
+pub(crate) use annotations::{is_constexpr, may_be_of_torch};
 pub use arrays::{ArrayHead, MAX_ARRAY_HEADER};
 pub(crate) use conditions::compare_python;
 pub(crate) use constants::{given_ones, is_given_constants};

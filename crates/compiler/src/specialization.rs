@@ -52,7 +52,7 @@ pub use launches::ShownLaunches;
 pub use preview::{Previewed, preview, shown_by};
 pub use tuned::{scenario_edits, scenario_variables};
 pub use tuning::{Tuning, launched_tuning, tuning};
-pub(crate) use tuning::{called_tunings, decorated_tuning, tuning_by};
+pub(crate) use tuning::{called_tunings, decorated_tuning, gets_configs, tuning_by};
 pub use usage::{Usage, may_write, usage};
 pub(crate) use usage::{leaves_lanes, uses};
 pub use written::{LaunchGap, WrittenLaunch, tuned_launches, written_launches, written_options};

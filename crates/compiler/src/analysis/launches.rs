@@ -16,7 +16,7 @@ use crate::project::{
     launch_scope, launched_by, launching_item, never_runs, resolve_expr,
 };
 use crate::source::{FileId, FileRange, TextRange};
-use crate::specialization::{Config, Tuning, decorated_tuning};
+use crate::specialization::{Config, Tuning, decorated_tuning, gets_configs};
 
 mod calls;
 mod chosen;
@@ -199,7 +199,8 @@ impl Site<'_> {
             found.extend(self.exchanged());
         }
         found.extend(self.tuned(tuning, starred));
-        let known = tuning.complete || tuning.spelled.is_some();
+        let is_named = tuning.complete || tuning.spelled.is_some();
+        let known = is_named && !gets_configs(self.sources, self.kernel.at, self.file);
         // Another error may be about an argument that is meant for the parameter.
         let is_first = found.iter().all(|found| found.severity != Severity::Error);
         if !starred && !spread && known && is_first {

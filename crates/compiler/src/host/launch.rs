@@ -11,7 +11,7 @@ use crate::host::value::{Callable, Tuner, Value};
 use crate::host::{Before, Frame, Host};
 use crate::project::{self, ItemRef, Resolution, Scope, resolve_expr};
 use crate::source::{FileId, FileRange};
-use crate::specialization::{Caller, LaunchSite, may_write};
+use crate::specialization::{Caller, LaunchSite, gets_configs, may_write};
 
 pub(crate) mod executed;
 pub(crate) mod past;
@@ -158,6 +158,12 @@ impl Host<'_> {
         let (drawn, is_one_of) = (false, false);
         let before = self.before(&args);
         let objects = self.kept_for(&grid);
+        let gets_configs =
+            |kernel| at.is_some_and(|at| gets_configs(self.sources, kernel, at.file));
+        let complete = match kernel {
+            Value::Named(Resolution::Jit(kernel)) => complete && !gets_configs(kernel),
+            _ => complete,
+        };
         ObservedLaunch {
             kernel,
             tuners,

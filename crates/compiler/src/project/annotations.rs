@@ -1,8 +1,19 @@
 //! What annotations of parameters mean.
 
+use crate::builtins::TORCH;
 use crate::hir::{Expr, ExprId, Function, Literal, Name};
 
 use super::{ItemRef, Resolution, Scope, Sources, head, item_scope, resolve_expr};
+
+/// Whether an annotation by the name of `Tensor` may mean PyTorch's, by what its first name means.
+/// Others have tensors too.
+pub(crate) fn may_be_of_torch(root: &Resolution) -> bool {
+    match root {
+        Resolution::External(path) => path.first().is_none_or(|package| &**package == TORCH),
+        Resolution::Class(_) => false,
+        _ => true,
+    }
+}
 
 /// True where `annotation`, of a parameter of `function`, makes its argument a compile-time value:
 /// `tl.constexpr` by any name, in a string, or inside of another annotation such as

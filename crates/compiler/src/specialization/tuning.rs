@@ -15,9 +15,9 @@ use crate::hir::{ArgKind, Body, Expr, ExprId, ItemKind, Name};
 use crate::host::value::{Tuner, TunerKind, Value};
 use crate::host::{Arguments, FUEL, Host, Options, Variables};
 use crate::project::{
-    Decorator, Kernel, Resolution, Scope, Sources, calls_plainly, wrapping_calls,
+    self, Decorator, ItemRef, Kernel, Resolution, Scope, Sources, calls_plainly, wrapping_calls,
 };
-use crate::source::FileRange;
+use crate::source::{FileId, FileRange};
 
 /// What the decorators of a kernel say.
 #[derive(Debug, Clone, Default)]
@@ -96,6 +96,15 @@ impl Tuning {
     pub fn may_set(&self, name: &str) -> bool {
         self.sets(name) || self.spelled.as_ref().is_some_and(|names| names.contains(name))
     }
+}
+
+/// Whether a kernel gets other configurations than its tuner names, in its own file or in one
+/// that launches it: `kernel.configs = ...`.
+pub(crate) fn gets_configs(sources: &dyn Sources, kernel: ItemRef, launched_in: FileId) -> bool {
+    let Some(item) = project::item(sources, kernel) else { return false };
+    let assigned = format!("{}.configs = ", item.name);
+    let assigns = |file| sources.text(file).is_some_and(|text| text.contains(&assigned));
+    assigns(kernel.file) || assigns(launched_in)
 }
 
 /// Reads the decorators of `kernel` and what modules call with it, following lists, comprehensions

@@ -8,7 +8,7 @@ use super::pieces::{Host, Piece};
 use crate::builtins::{TORCH, torch};
 use crate::diagnostic::{Code, Diagnostic, Severity, misspelled, other_ending};
 use crate::hir::{Arg, ArgKind, Body, Expr, ExprId, Name, Param, Stmt};
-use crate::project::Resolution;
+use crate::project::{Resolution, Scope, may_be_of_torch, resolve};
 use crate::source::TextRange;
 
 /// Methods that tensors of PyTorch have, and arrays that pass for them elsewhere have not: what is
@@ -106,7 +106,7 @@ fn bindings<'p>(host: &Host<'_>, piece: &Piece<'p>) -> FxHashMap<&'p Name, Vec<B
     let mut bind = |name, binding| bindings.entry(name).or_default().push(binding);
     let gradients = host.is_backward(piece);
     for (at, param) in piece.params.iter().enumerate() {
-        let is_tensor = gradients && at > 0 || is_tensor_param(piece, param);
+        let is_tensor = gradients && at > 0 || is_tensor_param(host, piece, param);
         bind(&param.name, if is_tensor { Binding::Tensor } else { Binding::Other });
     }
     for stmt in body.stmts.values() {
@@ -149,11 +149,21 @@ fn given(body: &Body, (target, value): (ExprId, ExprId), name: &Name) -> Option<
 }
 
 /// Whether a parameter is a tensor by its annotation, or by what the code asks of it.
-fn is_tensor_param(piece: &Piece<'_>, param: &Param) -> bool {
+fn is_tensor_param(host: &Host<'_>, piece: &Piece<'_>, param: &Param) -> bool {
     let exprs = &piece.body.exprs;
+    let may_be_of_torch = |root: &Name| {
+        let scope = Scope { file: host.file, path: &piece.path };
+        may_be_of_torch(&resolve(host.sources, scope, root))
+    };
     match param.annotation.map(|annotation| &exprs[annotation]) {
-        Some(Expr::Attribute { attr, .. }) => &**attr == "Tensor",
-        Some(Expr::Name(name)) => &**name == "Tensor",
+        Some(Expr::Attribute { value, attr }) => {
+            let root = match &exprs[*value] {
+                Expr::Name(root) => Some(root),
+                _ => None,
+            };
+            &**attr == "Tensor" && root.is_none_or(may_be_of_torch)
+        }
+        Some(Expr::Name(name)) => &**name == "Tensor" && may_be_of_torch(name),
         Some(_) => false,
         None => {
             let asked = exprs.values().filter_map(|expr| match expr {

@@ -8,6 +8,7 @@ use crate::host::code::statics::Owner;
 use crate::host::library::applied::is_own;
 use crate::host::library::collections;
 use crate::host::library::environment::is_environment;
+use crate::host::library::triton::with_attribute;
 use crate::host::torch::misuse::{Misuse, is_whole};
 use crate::host::torch::tape::By;
 use crate::host::torch::{fits, order, views};
@@ -80,6 +81,10 @@ impl Host<'_> {
                     (Value::Object(object), _) if self.set_as_item(*object, attr, value) => {}
                     (owner @ Value::Object(_), _) if self.set_specially(owner, attr, value) => {}
                     (Value::Object(object), _) => self.set_attribute(*object, attr, value.clone()),
+                    (Value::Config(config), _) => {
+                        let changed = with_attribute(config, attr, value);
+                        self.change_collection(frame, *object, changed);
+                    }
                     (Value::Descriptor(descriptor), "block_shape") => {
                         self.assign_block(frame, *object, descriptor, value);
                     }

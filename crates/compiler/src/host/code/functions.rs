@@ -12,7 +12,9 @@ use crate::host::value::changes::is_collection;
 use crate::host::value::memory::may_write;
 use crate::host::value::{Callable, Value};
 use crate::host::{Host, MAX_DEPTH, launch};
-use crate::project::{ItemRef, Resolution, function, is_external, item, item_scope};
+use crate::project::{
+    ItemRef, Resolution, Scope, function, is_external, item, item_scope, may_be_of_torch,
+};
 use crate::source::FileId;
 
 /// Decorators of `functools` that call a function once for the same arguments.
@@ -216,11 +218,40 @@ impl Host<'_> {
             return Value::Unknown;
         }
         let default = self.left_out(file, scope, function, param);
-        match (default, annotated(function, param)) {
+        match (default, self.annotated(file, scope, function, param)) {
             (Value::Unknown | Value::Omitted, annotated) if annotated != Value::Unknown => {
                 annotated
             }
             (default, _) => default,
+        }
+    }
+
+    /// What a plain annotation says of an argument.
+    fn annotated(
+        &mut self,
+        file: FileId,
+        path: &[Name],
+        function: &Function,
+        param: &Param,
+    ) -> Value {
+        let Some(annotation) = param.annotation else { return Value::Unknown };
+        let exprs = &function.body.exprs;
+        let (name, root) = match &exprs[annotation] {
+            Expr::Name(name) => (name, name),
+            Expr::Attribute { value, attr } => match &exprs[*value] {
+                Expr::Name(root) => (attr, root),
+                _ => return Value::Unknown,
+            },
+            _ => return Value::Unknown,
+        };
+        match &**name {
+            "int" => Value::Int(None),
+            "float" => Value::Float(None),
+            "bool" => Value::Bool(None),
+            "Tensor" if may_be_of_torch(&self.meaning(Scope { file, path }, root)) => {
+                Value::tensor(None)
+            }
+            _ => Value::Unknown,
         }
     }
 
@@ -380,21 +411,5 @@ fn is_immutable(value: &Value) -> bool {
         Value::None | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Str(_) => true,
         Value::DType(_) | Value::TorchDType(_) | Value::Named(_) => true,
         _ => false,
-    }
-}
-
-/// What a plain annotation says of an argument.
-fn annotated(function: &Function, param: &Param) -> Value {
-    let Some(annotation) = param.annotation else { return Value::Unknown };
-    match &function.body.exprs[annotation] {
-        Expr::Name(name) => match &**name {
-            "int" => Value::Int(None),
-            "float" => Value::Float(None),
-            "bool" => Value::Bool(None),
-            "Tensor" => Value::tensor(None),
-            _ => Value::Unknown,
-        },
-        Expr::Attribute { attr, .. } if &**attr == "Tensor" => Value::tensor(None),
-        _ => Value::Unknown,
     }
 }

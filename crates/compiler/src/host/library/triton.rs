@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::hir::BinaryOp;
+use crate::hir::{BinaryOp, Name};
 use crate::host::code::arguments::Args;
 use crate::host::code::operators;
 use crate::host::torch::misuse::{self, Misuse};
@@ -10,7 +10,7 @@ use crate::host::torch::tensor;
 use crate::host::value::dtype::element_size;
 use crate::host::value::{Callable, Tensor, Tuner, TunerKind, Value};
 use crate::project::Resolution;
-use crate::specialization::Config;
+use crate::specialization::{Config, ConstArg};
 
 /// Functions of the triton package that take so many arguments: as a path, and as users call them.
 const COUNTED: &[(&str, &str, usize)] =
@@ -95,14 +95,40 @@ fn next_power_of_2(n: i128) -> Option<i128> {
     n.checked_next_power_of_two().map(i128::from)
 }
 
+/// The values of constexpr parameters in a dict.
+fn constants(kwargs: &Value) -> Option<Vec<(Name, ConstArg)>> {
+    let Value::Dict(entries) = kwargs else { return None };
+    let constant = |(key, value): (&Value, &Value)| match key {
+        Value::Str(name) => Some((name.clone(), value.to_const()?)),
+        _ => None,
+    };
+    entries.iter().map(|(key, value)| constant((key, value))).collect()
+}
+
+/// What `config.attr = value` makes of a configuration.
+pub(crate) fn with_attribute(config: &Config, attr: &str, value: &Value) -> Value {
+    let mut config = config.clone();
+    let option = match value {
+        Value::Int(Some(value)) => u32::try_from(*value).ok(),
+        _ => None,
+    };
+    match attr {
+        "kwargs" => match constants(value) {
+            Some(kwargs) => config.kwargs = kwargs,
+            None => return Value::Unknown,
+        },
+        "num_warps" | "num_stages" | "num_ctas" if option.is_none() => return Value::Unknown,
+        "num_warps" => config.num_warps = option,
+        "num_stages" => config.num_stages = option,
+        "num_ctas" => config.num_ctas = option,
+        _ => return Value::Unknown,
+    }
+    Value::Config(Box::new(config))
+}
+
 /// `triton.Config(kwargs, num_warps=..., ...)`.
 fn config(args: &Args<'_>) -> Option<Config> {
-    let Some(Value::Dict(entries)) = args.get(0, "kwargs") else { return None };
-    let mut kwargs = Vec::new();
-    for (key, value) in entries.iter() {
-        let Value::Str(name) = key else { return None };
-        kwargs.push((name.clone(), value.to_const()?));
-    }
+    let kwargs = constants(args.get(0, "kwargs")?)?;
     let option = |index: usize, name: &str| match args.get(index, name) {
         Some(Value::Int(Some(value))) => u32::try_from(*value).ok(),
         _ => None,

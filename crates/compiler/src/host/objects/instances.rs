@@ -99,6 +99,9 @@ impl Host<'_> {
         if self.is_module(at) {
             self.set_attribute(number, &TRAINING.into(), Value::Bool(Some(true)));
         }
+        if self.is_made_by_a_value(at) {
+            return Value::Unknown;
+        }
         let init = self.class_method(at, "__init__");
         if self.is_mapping(at) {
             let held: &[_] = if init.is_some() { &[] } else { args };
@@ -118,6 +121,19 @@ impl Host<'_> {
             self.special(&instance, "__post_init__", &[]);
         }
         instance
+    }
+
+    /// Whether a class, or one that it derives from, binds `__init__` to what is no function of its own, as to
+    /// a `partialmethod`.
+    fn is_made_by_a_value(&self, at: ItemRef) -> bool {
+        self.lineage(at).into_iter().any(|at| {
+            let Some(class) = project::item(self.sources, at) else { return false };
+            let module = self.sources.module(at.file).unwrap_or_default();
+            let is_init =
+                |item: &Item| &*item.name == "__init__" && item.scope == class.body_scope();
+            let mut items = module.items.iter();
+            items.any(|item| is_init(item) && matches!(item.kind, ItemKind::Assign { .. }))
+        })
     }
 
     /// Whether an object is of a class without bases whose own code makes it: that is followed.

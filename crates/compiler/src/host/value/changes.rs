@@ -9,6 +9,7 @@ use crate::hir::collections::root;
 use crate::hir::{Arg, ArgKind, Body, Expr, ExprId, Function, Name};
 use crate::host::code::operators::position;
 use crate::host::library::collections;
+use crate::host::library::triton::with_attribute;
 use crate::host::value::{Callable, Value};
 use crate::host::{Frame, Host};
 use crate::source::FileId;
@@ -219,6 +220,12 @@ impl Host<'_> {
     pub(crate) fn change_collection(&mut self, frame: &mut Frame, object: ExprId, changed: Value) {
         let code = frame.code.clone();
         let body = code.body();
+        if let Some((owner, attr)) = held(body, object)
+            && let Value::Config(config) = self.expr(frame, owner)
+        {
+            let changed = with_attribute(&config, attr, &changed);
+            return self.change_collection(frame, owner, changed);
+        }
         if let Expr::Subscript { value, index } = body.exprs[object]
             && is_named(body, index)
             && let Some(around) = self.with_item(frame, (value, index), &changed)
