@@ -651,6 +651,9 @@ impl<'a> Resolver<'a> {
             return found;
         }
         match self.step(|resolver| resolver.member(&base, member)) {
+            Resolution::External(path) if let Some(handed_on) = triton::handed_on(&path) => {
+                handed_on
+            }
             Resolution::Undefined => {
                 submodule().unwrap_or_else(|| Resolution::External(whole.clone()))
             }

@@ -99,6 +99,18 @@ pub fn resolve(path: &[Name]) -> Resolution {
     current
 }
 
+/// What a package that is not there hands on of Triton, as `from vllm.triton_utils import tl, triton`
+/// takes it: Triton itself by its name, its language by the usual one.
+pub(super) fn handed_on(path: &[Name]) -> Option<Resolution> {
+    let (member, module) = path.split_last()?;
+    let is_of_triton = || module.iter().any(|name| name.contains("triton"));
+    match &**member {
+        "triton" => Some(resolve(&[])),
+        "tl" if is_of_triton() => Some(resolve(&["language".into()])),
+        _ => None,
+    }
+}
+
 /// What `name` means in the module with canonical path `module`.
 pub fn member(module: &str, name: &str) -> Resolution {
     let join = |module: &str| match module {
