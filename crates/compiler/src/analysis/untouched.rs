@@ -371,6 +371,13 @@ impl<'s, 'e> Search<'s, 'e> {
         if is_load && is_lane && is_moved(wide, same.mask, variable) {
             return None;
         }
+        let step = step(wide, &same.offset, &further);
+        // Lanes that go backwards begin elsewhere in a longer block, and of what all programs look at in the
+        // same places, each as far as its mask says, none needs the end, as sums of what is before a program do not.
+        let is_elsewhere = step.is_some_and(|step| if is_lane { step < 0 } else { step == 0 });
+        if is_load && is_elsewhere {
+            return None;
+        }
         let first = if before { -1 } else { i128::from(extent) };
         let beyond = wide.terms.at_most(&Linear::constant(first), &further);
         // Before the first of several rows is where another one ends. The lanes of a single row are those of
@@ -736,6 +743,15 @@ fn fills_rows(elements: &Elements<'_>, offset: &Linear, position: &Linear, exten
         _ => false,
     };
     row != 0 && offset.terms.iter().any(|(other, factor)| *factor == row && is_within(*other))
+}
+
+/// By how much an offset grows with a variable that `position` is; `None` where that is not always the same.
+fn step(elements: &Elements<'_>, offset: &Linear, position: &Linear) -> Option<i128> {
+    let &[(atom, 1)] = position.terms.as_slice() else { return None };
+    let factor = offset.factor(atom);
+    let mut is_within = false;
+    elements.terms.visit(offset, &mut |found, _| is_within |= found == atom);
+    (factor != 0 || !is_within).then_some(factor)
 }
 
 /// That no part of an offset that depends on a variable wraps around: where it does, a program far beyond the others
