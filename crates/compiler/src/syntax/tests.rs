@@ -43,7 +43,7 @@ def c():
 ",
         expect![[r#"
             2:9 "(": `(` is never closed
-              3:5 "z": it would have to be closed here
+              3:9 "3": it would have to be closed here
             5:16 "(": `(` is never closed
               6:18 ")": it would have to be closed here
             7:12 "[": `[` is never closed
